@@ -1,0 +1,3 @@
+module github.com/lathe-ml/lathe
+
+go 1.26
