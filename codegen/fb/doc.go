@@ -1,0 +1,9 @@
+// Package fb holds our FlatBuffers schemas and what the code generated from them
+// shares: a decoder that trusts no byte and an encoder that keeps its first fault.
+//
+// Each schema NAME.fbs has a package codegen/fb/NAME, written by tools/fbgen. The
+// schemas say the wire facts of formats that others define; fields are numbered by
+// order, so they are only ever appended to.
+package fb
+
+//go:generate go run ../../tools/fbgen -o program/zprogram.go program.fbs
