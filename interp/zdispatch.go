@@ -7,5 +7,4 @@ import ops "github.com/lathe-ml/lathe/ops"
 // dispatch holds the function of each operator, nil where it has none.
 var dispatch = [...]Fn{
 	ops.AtenAddTensor: evalAdd,
-	ops.Count - 1:     evalAdd,
 }

@@ -3,6 +3,7 @@
 package ir
 
 import (
+	"math"
 	"strings"
 
 	"github.com/lathe-ml/lathe/ir/sym"
@@ -189,7 +190,7 @@ func (t Type) DimOrder() (order []int, dense bool) {
 		if oka && okb {
 			return ka > kb
 		}
-		r := sym.Bounds(sym.Sub(a, b), func(string) sym.Range { return sym.Range{Min: 1, Max: sym.Unbounded} })
+		r := sym.Bounds(sym.Sub(a, b), func(string) sym.Range { return sym.Range{Min: 1, Max: math.MaxInt64} })
 		return r.Min > 0
 	}
 	for i := 1; i < n; i++ {

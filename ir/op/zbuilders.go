@@ -9,5 +9,5 @@ import (
 
 // AtenAddTensor builds aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor. self + alpha*other with broadcasting and type promotion.
 func AtenAddTensor(b *ir.Builder, self *ir.Value, other *ir.Value, kw ...ir.Named) *ir.Value {
-	return out(build(b, ops.AtenAddTensor, []ir.Named{ir.Named{"self", ir.Ref(self)}, ir.Named{"other", ir.Ref(other)}}, kw))
+	return out(build(b, ops.AtenAddTensor, []ir.Named{KW("self", ir.Ref(self)), KW("other", ir.Ref(other))}, kw))
 }

@@ -461,7 +461,7 @@ func genBuilders(rows []row) *jen.File {
 			typ, conv := param(a)
 			id := goParam(a.Name)
 			params = append(params, jen.Id(id).Add(typ))
-			args = append(args, jen.Qual(pkgIR, "Named").Values(jen.Lit(a.Name), conv(jen.Id(id))))
+			args = append(args, jen.Id("KW").Call(jen.Lit(a.Name), conv(jen.Id(id))))
 		}
 		params = append(params, jen.Id("kw").Op("...").Qual(pkgIR, "Named"))
 		call := jen.Id("build").Call(jen.Id("b"), jen.Qual(pkgOps, r.ident), jen.Index().Qual(pkgIR, "Named").Values(args...), jen.Id("kw"))
