@@ -73,8 +73,8 @@ func (d *Decoder) u32(pos int) int { return int(binary.LittleEndian.Uint32(d.buf
 // Table is a checked position of a table within a decoder's buffer. The zero Table has
 // no fields.
 type Table struct {
-	d                    *Decoder
-	pos, size, vt, vtLen int
+	d              *Decoder
+	pos, vt, vtLen int
 }
 
 // Root checks the file identifier, unless idents is empty, and gives the root table.
@@ -112,20 +112,18 @@ func (d *Decoder) table(pos int) Table {
 		d.fail("table at %d: vtable at offset %d of %d bytes", pos, vt, n)
 		return Table{}
 	}
-	vtLen, size := d.u16(vt), d.u16(vt+2)
+	// The vtable's second number, the table's size, is not to be trusted even in good
+	// files: builders share vtables between tables of different sizes.
+	vtLen := d.u16(vt)
 	if vtLen < 4 || vtLen%2 != 0 || vtLen > n-vt {
 		d.fail("table at %d: vtable length %d", pos, vtLen)
-		return Table{}
-	}
-	if size < 4 || size > n-pos {
-		d.fail("table at %d: size %d of %d bytes", pos, size, n)
 		return Table{}
 	}
 	if d.objects--; d.objects < 0 {
 		d.fail("more objects than its %d bytes can mean", n)
 		return Table{}
 	}
-	return Table{d: d, pos: pos, size: size, vt: vt, vtLen: vtLen}
+	return Table{d: d, pos: pos, vt: vt, vtLen: vtLen}
 }
 
 // field gives the position of field id's size bytes; 0 when it is absent.
@@ -141,8 +139,8 @@ func (t Table) field(id, size, align int) int {
 	if off == 0 {
 		return 0
 	}
-	if off < 4 || off+size > t.size {
-		t.d.fail("field %d at %d of a table of %d bytes", id, off, t.size)
+	if off < 4 || t.pos+off > len(t.d.buf)-size {
+		t.d.fail("field %d at %d of %d bytes", id, t.pos+off, len(t.d.buf))
 		return 0
 	}
 	if (t.pos+off)%align != 0 {

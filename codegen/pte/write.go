@@ -1,0 +1,250 @@
+package pte
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"io"
+
+	fbp "github.com/lathe-ml/lathe/codegen/fb/program"
+)
+
+// Options are choices of the writers. The zero value is what the official emitter
+// chooses.
+type Options struct {
+	// ConstantAlign is the alignment of each constant within its segment; 0 for 16,
+	// which the runtime's kernels expect.
+	ConstantAlign int
+	// SegmentAlign is the alignment of segments within the file; 0 for 128.
+	SegmentAlign int
+	// Progress, when not nil, is told bytes written and bytes in all, now and then.
+	Progress func(done, total int64)
+}
+
+func (o Options) withDefaults() (Options, error) {
+	if o.ConstantAlign == 0 {
+		o.ConstantAlign = 16
+	}
+	if o.SegmentAlign == 0 {
+		o.SegmentAlign = 128
+	}
+	for _, a := range []int{o.ConstantAlign, o.SegmentAlign} {
+		if a < 1 || a&(a-1) != 0 {
+			return o, fmt.Errorf("alignment %d is no power of two", a)
+		}
+	}
+	return o, nil
+}
+
+// Write writes p as a .pte file. The bytes depend on p and o alone.
+func Write(w io.Writer, p *Program, o Options) error {
+	l, err := layoutProgram(p, &o)
+	if err != nil {
+		return fmt.Errorf("pte: %w", err)
+	}
+	if err := l.writeTo(context.Background(), w, o.Progress); err != nil {
+		return fmt.Errorf("pte: %w", err)
+	}
+	return nil
+}
+
+// WriteFile writes p to the file path, which appears whole or keeps what it had: the
+// bytes go to a temporary file beside it first. ctx ends the writing early.
+func WriteFile(ctx context.Context, path string, p *Program, o Options) error {
+	l, err := layoutProgram(p, &o)
+	if err != nil {
+		return fmt.Errorf("pte: %w", err)
+	}
+	if err := l.writeFile(ctx, path, o.Progress); err != nil {
+		return fmt.Errorf("pte: %w", err)
+	}
+	return nil
+}
+
+const (
+	extendedMagic  = "eh00"
+	extendedLength = 32
+	// The header goes between the identifier and the rest of the flatbuffer, whose
+	// alignment it must keep.
+	extendedPadded = 32
+)
+
+// layoutProgram decides where everything goes, and makes the head of the file.
+func layoutProgram(p *Program, opts *Options) (*layout, error) {
+	o, err := opts.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	*opts = o
+	if err := p.Check(); err != nil {
+		return nil, err
+	}
+	w := &fbp.Program{
+		Version:             p.Version,
+		ExecutionPlan:       make([]*fbp.ExecutionPlan, len(p.Plans)),
+		ConstantBuffer:      []*fbp.Buffer{},
+		BackendDelegateData: []*fbp.BackendDelegateInlineData{},
+	}
+	segs := segmenter{align: int64(o.SegmentAlign), maxAlign: int64(o.SegmentAlign)}
+
+	// The first segment is the constants', also when there are none.
+	offsets, err := segs.addPieces(p.Constants, int64(o.ConstantAlign))
+	if err != nil {
+		return nil, fmt.Errorf("constants: %w", err)
+	}
+	w.ConstantSegment = &fbp.SubsegmentOffsets{SegmentIndex: 0, Offsets: offsets}
+	if len(p.Initial) > 1 {
+		index := len(segs.table)
+		offsets, err := segs.addPieces(p.Initial, int64(o.ConstantAlign))
+		if err != nil {
+			return nil, fmt.Errorf("initial values: %w", err)
+		}
+		w.MutableDataSegments = []*fbp.SubsegmentOffsets{{SegmentIndex: uint32(index), Offsets: offsets}}
+	}
+
+	payloads := newDeduper()
+	segmentOf := map[int]uint32{}
+	for i, plan := range p.Plans {
+		wp, err := planToWire(plan)
+		if err != nil {
+			return nil, fmt.Errorf("method %q: %w", plan.Name, err)
+		}
+		w.ExecutionPlan[i] = wp
+		for j, d := range plan.Delegates {
+			if d.Payload.Size() == 0 {
+				// A segment without bytes cannot be loaded.
+				wp.Delegates[j].Processed = &fbp.BackendDelegateDataReference{
+					Location: fbp.DataLocationInline, Index: uint32(len(w.BackendDelegateData)),
+				}
+				w.BackendDelegateData = append(w.BackendDelegateData, &fbp.BackendDelegateInlineData{Data: []byte{}})
+				continue
+			}
+			u, err := payloads.add(d.Payload)
+			if err != nil {
+				return nil, fmt.Errorf("method %q: delegates[%d]: %w", plan.Name, j, err)
+			}
+			s, ok := segmentOf[u]
+			if !ok {
+				s = segs.add(d.Payload, 1)
+				segmentOf[u] = s
+			}
+			wp.Delegates[j].Processed = &fbp.BackendDelegateDataReference{Location: fbp.DataLocationSegment, Index: s}
+		}
+	}
+	refs, err := segs.addNamed(p.Named)
+	if err != nil {
+		return nil, err
+	}
+	for i, n := range p.Named {
+		w.NamedData = append(w.NamedData, &fbp.NamedData{Key: n.Key, SegmentIndex: refs[i]})
+	}
+	for _, s := range segs.table {
+		w.Segments = append(w.Segments, &fbp.DataSegment{Offset: uint64(s.off), Size: uint64(s.size)})
+	}
+
+	buf, err := w.Marshal()
+	if err != nil {
+		return nil, err
+	}
+	size := int64(len(buf) + extendedPadded)
+	base := alignUp(size, segs.maxAlign)
+	h := make([]byte, 8+extendedPadded, 8+extendedPadded+len(buf))
+	binary.LittleEndian.PutUint32(h, binary.LittleEndian.Uint32(buf)+extendedPadded)
+	copy(h[4:], buf[4:8])
+	copy(h[8:], extendedMagic)
+	binary.LittleEndian.PutUint32(h[12:], extendedLength)
+	binary.LittleEndian.PutUint64(h[16:], uint64(size))
+	if segs.end > 0 {
+		// Base and size are zero when there is nothing to load.
+		binary.LittleEndian.PutUint64(h[24:], uint64(base))
+		binary.LittleEndian.PutUint64(h[32:], uint64(segs.end))
+	}
+	return &layout{head: append(h, buf[8:]...), base: base, pieces: segs.pieces, end: segs.end}, nil
+}
+
+func alignUp(n, a int64) int64 { return (n + a - 1) &^ (a - 1) }
+
+// piece is a blob at an offset from the first segment.
+type piece struct {
+	off  int64
+	blob Blob
+}
+
+type extent struct{ off, size int64 }
+
+// segmenter lays segments out one after the other.
+type segmenter struct {
+	align    int64
+	maxAlign int64
+	end      int64
+	table    []extent
+	pieces   []piece
+}
+
+// add appends a segment of one blob.
+func (s *segmenter) add(b Blob, align int64) uint32 {
+	align = max(align, s.align)
+	s.maxAlign = max(s.maxAlign, align)
+	off := alignUp(s.end, align)
+	s.table = append(s.table, extent{off, b.Size()})
+	s.pieces = append(s.pieces, piece{off, b})
+	s.end = off + b.Size()
+	return uint32(len(s.table) - 1)
+}
+
+// addPieces appends a segment that holds the blobs, equal ones once, and gives the
+// offset of each within it. The first blob is the reserved nil one.
+func (s *segmenter) addPieces(blobs []Blob, align int64) ([]uint64, error) {
+	s.maxAlign = max(s.maxAlign, align)
+	start := alignUp(s.end, max(align, s.align))
+	offsets := []uint64{0}
+	end := int64(0)
+	d := newDeduper()
+	var at []int64
+	for i, b := range blobs {
+		if i == 0 {
+			continue
+		}
+		u, err := d.add(b)
+		if err != nil {
+			return nil, fmt.Errorf("[%d]: %w", i, err)
+		}
+		if u == len(at) {
+			end = alignUp(end, align)
+			at = append(at, end)
+			s.pieces = append(s.pieces, piece{start + end, b})
+			end += b.Size()
+		}
+		offsets = append(offsets, uint64(at[u]))
+	}
+	s.table = append(s.table, extent{start, end})
+	s.end = start + end
+	return offsets, nil
+}
+
+// addNamed appends a segment for each distinct content and gives each entry's.
+func (s *segmenter) addNamed(named []NamedData) ([]uint32, error) {
+	d := newDeduper()
+	refs := make([]int, len(named))
+	var align []int64
+	for i, n := range named {
+		u, err := d.add(n.Data)
+		if err != nil {
+			return nil, fmt.Errorf("named data %q: %w", n.Key, err)
+		}
+		refs[i] = u
+		if u == len(align) {
+			align = append(align, 1)
+		}
+		align[u] = max(align[u], int64(n.Align))
+	}
+	first := uint32(len(s.table))
+	for u, b := range d.blobs {
+		s.add(b, align[u])
+	}
+	out := make([]uint32, len(named))
+	for i, u := range refs {
+		out[i] = first + uint32(u)
+	}
+	return out, nil
+}
