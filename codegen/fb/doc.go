@@ -7,3 +7,6 @@
 package fb
 
 //go:generate go run ../../tools/fbgen -o program/zprogram.go program.fbs
+//go:generate go run ../../tools/fbgen -o flattensor/zflattensor.go flattensor.fbs
+//go:generate go run ../../tools/fbgen -o xnnpack/zxnnpack.go xnnpack.fbs
+//go:generate go run ../../tools/fbgen -o mlx/zmlx.go mlx.fbs

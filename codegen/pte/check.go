@@ -185,15 +185,8 @@ func (p *Program) checkTensor(plan *Plan, t *Tensor) error {
 	if t == nil {
 		return fmt.Errorf("nil tensor")
 	}
-	if len(t.DimOrder) != len(t.Sizes) {
-		return fmt.Errorf("dim order %v for sizes %v", t.DimOrder, t.Sizes)
-	}
-	var seen [256]bool
-	for _, d := range t.DimOrder {
-		if int(d) >= len(t.Sizes) || seen[d] {
-			return fmt.Errorf("dim order %v is no permutation", t.DimOrder)
-		}
-		seen[d] = true
+	if err := checkDimOrder(t.DimOrder, len(t.Sizes)); err != nil {
+		return err
 	}
 	n, err := t.NBytes()
 	if err != nil {
@@ -227,6 +220,20 @@ func (p *Program) checkTensor(plan *Plan, t *Tensor) error {
 	}
 	if have := blobs[t.Data].Size(); have < n {
 		return fmt.Errorf("%s[%d] has %d bytes, the tensor %v of %v needs %d", what, t.Data, have, t.Sizes, t.Type, n)
+	}
+	return nil
+}
+
+func checkDimOrder(order []uint8, rank int) error {
+	if len(order) != rank {
+		return fmt.Errorf("dim order %v for rank %d", order, rank)
+	}
+	var seen [256]bool
+	for _, d := range order {
+		if int(d) >= rank || seen[d] {
+			return fmt.Errorf("dim order %v is no permutation", order)
+		}
+		seen[d] = true
 	}
 	return nil
 }

@@ -38,7 +38,7 @@ func (o Options) withDefaults() (Options, error) {
 
 // Write writes p as a .pte file. The bytes depend on p and o alone.
 func Write(w io.Writer, p *Program, o Options) error {
-	l, err := layoutProgram(p, &o)
+	l, err := layoutProgram(p, o)
 	if err != nil {
 		return fmt.Errorf("pte: %w", err)
 	}
@@ -51,7 +51,7 @@ func Write(w io.Writer, p *Program, o Options) error {
 // WriteFile writes p to the file path, which appears whole or keeps what it had: the
 // bytes go to a temporary file beside it first. ctx ends the writing early.
 func WriteFile(ctx context.Context, path string, p *Program, o Options) error {
-	l, err := layoutProgram(p, &o)
+	l, err := layoutProgram(p, o)
 	if err != nil {
 		return fmt.Errorf("pte: %w", err)
 	}
@@ -70,12 +70,11 @@ const (
 )
 
 // layoutProgram decides where everything goes, and makes the head of the file.
-func layoutProgram(p *Program, opts *Options) (*layout, error) {
-	o, err := opts.withDefaults()
+func layoutProgram(p *Program, o Options) (*layout, error) {
+	o, err := o.withDefaults()
 	if err != nil {
 		return nil, err
 	}
-	*opts = o
 	if err := p.Check(); err != nil {
 		return nil, err
 	}
@@ -148,9 +147,7 @@ func layoutProgram(p *Program, opts *Options) (*layout, error) {
 	}
 	size := int64(len(buf) + extendedPadded)
 	base := alignUp(size, segs.maxAlign)
-	h := make([]byte, 8+extendedPadded, 8+extendedPadded+len(buf))
-	binary.LittleEndian.PutUint32(h, binary.LittleEndian.Uint32(buf)+extendedPadded)
-	copy(h[4:], buf[4:8])
+	h := spliceHeader(buf, extendedPadded)
 	copy(h[8:], extendedMagic)
 	binary.LittleEndian.PutUint32(h[12:], extendedLength)
 	binary.LittleEndian.PutUint64(h[16:], uint64(size))
@@ -159,7 +156,7 @@ func layoutProgram(p *Program, opts *Options) (*layout, error) {
 		binary.LittleEndian.PutUint64(h[24:], uint64(base))
 		binary.LittleEndian.PutUint64(h[32:], uint64(segs.end))
 	}
-	return &layout{head: append(h, buf[8:]...), base: base, pieces: segs.pieces, end: segs.end}, nil
+	return &layout{head: h, base: base, pieces: segs.pieces, end: segs.end}, nil
 }
 
 func alignUp(n, a int64) int64 { return (n + a - 1) &^ (a - 1) }
