@@ -5,6 +5,7 @@ go 1.26.0
 require (
 	github.com/dave/jennifer v1.7.1
 	github.com/google/flatbuffers v25.12.19+incompatible
+	pgregory.net/rapid v1.3.0
 )
 
 require (

@@ -103,11 +103,25 @@ func satMul(a, b int64) int64 {
 	return minusInf
 }
 
-func addRange(r, s Range) Range { return Range{satAdd(r.Min, s.Min), satAdd(r.Max, s.Max)} }
+// sound moves an end that saturated on the wrong side: every integer may be
+// above a Min of plusInf's neighbour, none is above plusInf.
+func (r Range) sound() Range {
+	if r.Min == plusInf {
+		r.Min--
+	}
+	if r.Max == minusInf {
+		r.Max++
+	}
+	return r
+}
+
+func addRange(r, s Range) Range {
+	return Range{satAdd(r.Min, s.Min), satAdd(r.Max, s.Max)}.sound()
+}
 
 func mulRange(r, s Range) Range {
 	a, b, c, d := satMul(r.Min, s.Min), satMul(r.Min, s.Max), satMul(r.Max, s.Min), satMul(r.Max, s.Max)
-	return Range{min(a, b, c, d), max(a, b, c, d)}
+	return Range{min(a, b, c, d), max(a, b, c, d)}.sound()
 }
 
 func powRange(r Range, n int64) Range {
@@ -219,6 +233,10 @@ func modRange(r, s Range) Range {
 // or 1) expression e takes while each symbol is within ranges(name). It is
 // sound, not always tight. Expressions of other kinds have no bounds.
 func Bounds(e Expr, ranges func(name string) Range) Range {
+	return bounds(e, ranges).sound()
+}
+
+func bounds(e Expr, ranges func(name string) Range) Range {
 	n := e.n
 	if n == nil {
 		return Range{e.k, e.k}
@@ -242,11 +260,11 @@ func Bounds(e Expr, ranges func(name string) Range) Range {
 	case opPoly:
 		var sum Range
 		for _, t := range n.terms {
-			p := Range{t.c, t.c}
+			p := Range{t.c, t.c}.sound()
 			for _, f := range t.m {
 				b := Bounds(f.x, ranges)
 				if f.p > 1 {
-					b = powRange(b, int64(f.p))
+					b = powRange(b, int64(f.p)).sound()
 				}
 				p = mulRange(p, b)
 			}

@@ -38,15 +38,15 @@ func boolean(what string, xs ...Expr) (Expr, bool) {
 // FloorDiv returns a // b, rounded towards minus infinity. Division by the
 // constant 0 stays as written; evaluating it is an error.
 func FloorDiv(a, b Expr) Expr {
+	if a.n == nil && b.n == nil && b.k != 0 {
+		if q, ok := floorDivInt(a.k, b.k); ok {
+			return Const(q)
+		}
+	}
 	if e, done := integer("//", a, b); done {
 		return e
 	}
 	if c, ok := b.IsConst(); ok {
-		if k, ok := a.IsConst(); ok && c != 0 {
-			if q, ok := floorDivInt(k, c); ok {
-				return Const(q)
-			}
-		}
 		switch {
 		case c == 0 || c == math.MinInt64:
 			return mk(opFloorDiv, Int, a, b)
@@ -175,6 +175,9 @@ func CeilDiv(a, b Expr) Expr { return Neg(FloorDiv(Neg(a), b)) }
 
 // Mod returns a % b with the sign of b, as Python has it.
 func Mod(a, b Expr) Expr {
+	if a.n == nil && b.n == nil && b.k != 0 {
+		return Const(modInt(a.k, b.k))
+	}
 	if e, done := integer("%", a, b); done {
 		return e
 	}
@@ -184,9 +187,6 @@ func Mod(a, b Expr) Expr {
 			return mk(opMod, Int, a, b)
 		case c == 1 || c == -1:
 			return Const(0)
-		}
-		if k, ok := a.IsConst(); ok {
-			return Const(modInt(k, c))
 		}
 		if c < 0 {
 			return Neg(modConst(Neg(a), -c))

@@ -88,7 +88,7 @@ const (
 // Limits on one expression. What would exceed them becomes an invalid
 // expression (see Err) instead of taking unbounded time.
 const (
-	maxSize  = 1 << 15 // nodes, counted as a tree
+	maxSize  = 1 << 13 // nodes, counted as a tree
 	maxDepth = 300
 	maxTerms = 64      // largest product of sums that is multiplied out
 	maxPower = 1 << 16 // largest total degree of a monomial

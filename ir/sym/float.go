@@ -29,6 +29,12 @@ func floatMul(a, b Expr) Expr {
 	if okx && oky {
 		return ConstFloat(x * y)
 	}
+	if a.IsConstValue(1) {
+		return b
+	}
+	if b.IsConstValue(1) {
+		return a
+	}
 	return mk(opFloatMul, Float, sorted2(a, b)...)
 }
 

@@ -59,6 +59,8 @@ func boolEq(o op, a, b Expr) Expr {
 // constant on the right, and no common factor. Strict relations become others:
 // the operands are integers.
 func intRelation(o op, a, b Expr) Expr {
+	written := o
+	asWritten := func() Expr { return mk(written, Bool, a, b) } // where a number would overflow
 	ts, ok := mergeTerms(polyOf(a), polyOf(b), -1)
 	if ok {
 		switch o {
@@ -71,7 +73,7 @@ func intRelation(o op, a, b Expr) Expr {
 		}
 	}
 	if !ok {
-		return mk(o, Bool, a, b)
+		return asWritten()
 	}
 	k, g := int64(0), int64(0)
 	var rest []term
@@ -87,13 +89,13 @@ func intRelation(o op, a, b Expr) Expr {
 		return ConstBool(holds(o, cmpInt(k, 0)))
 	}
 	if g < 0 { // every coefficient is the smallest integer
-		return mk(o, Bool, a, b)
+		return asWritten()
 	}
 	if rest[0].c < 0 {
 		neg, ok1 := negTerms(rest)
 		nk, ok2 := mulInt(k, -1)
 		if !ok1 || !ok2 {
-			return mk(o, Bool, a, b)
+			return asWritten()
 		}
 		rest, k = neg, nk
 		switch o {
@@ -127,12 +129,12 @@ func intRelation(o op, a, b Expr) Expr {
 			continue
 		}
 		if t.c, ok = mulInt(t.c, -1); !ok {
-			return mk(o, Bool, a, b)
+			return asWritten()
 		}
 		rhs = append(rhs, t)
 	}
 	if k, ok = mulInt(k, -1); !ok {
-		return mk(o, Bool, a, b)
+		return asWritten()
 	}
 	if k != 0 {
 		rhs = append(rhs, term{c: k})

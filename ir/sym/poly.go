@@ -35,6 +35,11 @@ func Add(a, b Expr) Expr {
 
 // Sub returns a - b.
 func Sub(a, b Expr) Expr {
+	if a.n == nil && b.n == nil {
+		if k, ok := subInt(a.k, b.k); ok {
+			return Const(k)
+		}
+	}
 	if a.Kind() == Int && b.Kind() == Int {
 		if ts, ok := mergeTerms(polyOf(a), polyOf(b), -1); ok {
 			return fromTerms(ts)
@@ -76,8 +81,25 @@ func Mul(a, b Expr) Expr {
 
 // Sum returns the sum of xs, 0 when there are none.
 func Sum(xs ...Expr) Expr {
-	var s Expr
-	for _, x := range xs {
+	if len(xs) > 2 {
+		var ts []term
+		ints := true
+		for _, x := range xs {
+			if ints = ints && x.Kind() == Int; ints {
+				ts = append(ts, polyOf(x)...)
+			}
+		}
+		if ints {
+			if ts, ok := combine(ts); ok {
+				return fromTerms(ts)
+			}
+		}
+	}
+	if len(xs) == 0 {
+		return Const(0)
+	}
+	s := xs[0]
+	for _, x := range xs[1:] {
 		s = Add(s, x)
 	}
 	return s
@@ -85,8 +107,11 @@ func Sum(xs ...Expr) Expr {
 
 // Prod returns the product of xs, 1 when there are none.
 func Prod(xs ...Expr) Expr {
-	p := Const(1)
-	for _, x := range xs {
+	if len(xs) == 0 {
+		return Const(1)
+	}
+	p := xs[0]
+	for _, x := range xs[1:] {
 		p = Mul(p, x)
 	}
 	return p
@@ -307,6 +332,11 @@ func compareMonomials(a, b []factor) int {
 func addInt(a, b int64) (int64, bool) {
 	s := a + b
 	return s, (a^s)&(b^s) >= 0
+}
+
+func subInt(a, b int64) (int64, bool) {
+	d := a - b
+	return d, (a^b)&(a^d) >= 0
 }
 
 func mulInt(a, b int64) (int64, bool) {

@@ -115,8 +115,11 @@ func appendExpr(b []byte, e Expr, least int) []byte {
 	case opPoly:
 		return appendPoly(b, n.terms)
 	case opAddBig, opMulBig, opFloatAdd, opFloatMul, opFloorDiv, opMod, opTrueDiv, opPow, opFloatPow:
-		name := opNames[n.op]
-		b = appendExpr(b, n.args[0], precAtom)
+		name, least := opNames[n.op], precPower
+		if n.op == opPow || n.op == opFloatPow {
+			least = precAtom
+		}
+		b = appendExpr(b, n.args[0], least)
 		switch n.op {
 		case opPow, opFloatPow, opFloorDiv, opMulBig, opFloatMul:
 			b = append(b, name...)
@@ -125,7 +128,7 @@ func appendExpr(b []byte, e Expr, least int) []byte {
 			b = append(b, name...)
 			b = append(b, ' ')
 		}
-		return appendExpr(b, n.args[1], precAtom)
+		return appendExpr(b, n.args[1], least)
 	case opEq, opNe, opLe, opGe, opLt, opGt:
 		b = appendExpr(b, n.args[0], precSum)
 		b = append(b, ' ')
@@ -188,6 +191,8 @@ func appendTerm(b []byte, t term, first bool) []byte {
 	switch {
 	case first && t.c < 0:
 		b = append(b, '-')
+	case t.c == math.MinInt64: // its magnitude alone is not an integer
+		b = append(b, " + -"...)
 	case !first && t.c < 0:
 		b = append(b, " - "...)
 	case !first:

@@ -100,7 +100,7 @@ func (t *Table) Range(e Expr) Range {
 	for _, f := range t.facts {
 		// e = f + k has the bounds of f, shifted.
 		if k, ok := Sub(e, f.e).IsConst(); ok {
-			r = r.Intersect(addRange(f.r, Range{k, k}))
+			r = r.Intersect(addRange(f.r, Range{k, k}.sound()))
 		}
 	}
 	return r
@@ -129,7 +129,7 @@ func (t *Table) Constrain(e Expr, r Range) error {
 				}
 				i = t.index[names[0]]
 			}
-			d := addRange(r, Range{satNeg(b), satNeg(b)})
+			d := addRange(r, Range{satNeg(b), satNeg(b)}.sound())
 			if a < 0 {
 				d, a = Range{satNeg(d.Max), satNeg(d.Min)}, satNeg(a)
 			}
@@ -193,7 +193,7 @@ func (t *Table) Assume(p Expr) error {
 			d = fromTerms(ts[:len(ts)-1])
 		}
 		nk := satNeg(k)
-		r := Range{nk, nk}
+		r := Range{nk, nk}.sound()
 		switch n.op {
 		case opLe:
 			r.Min = minusInf
