@@ -6,5 +6,11 @@ import ops "github.com/lathe-ml/lathe/ops"
 
 // dispatch holds the function of each operator, nil where it has none.
 var dispatch = [...]Fn{
-	ops.AtenAddTensor: evalAdd,
+	ops.AtenAddScalar:                 evalAdd,
+	ops.AtenAddTensor:                 evalAdd,
+	ops.AtenAddInplaceScalar:          evalAdd,
+	ops.AtenAddInplaceTensor:          evalAdd,
+	ops.QuantizedDecomposedAddDefault: evalAdd,
+	ops.QuantizedDecomposedAddScalar:  evalAdd,
+	ops.Count - 1:                     nil,
 }

@@ -24,7 +24,10 @@ type Info struct {
 	View    bool // its result may alias an argument, nothing is written
 	// Functional is the pure twin of an in-place operator, Unknown without.
 	Functional ID
-	Stages     StageSet
+	// SameAs computes the same from the same arguments, Unknown where the operator stands for itself. Rules that look for an
+	// operator need to know only the one that others are the same as.
+	SameAs ID
+	Stages StageSet
 }
 
 // Info gives the facts of id; those of Unknown are empty.

@@ -24,6 +24,9 @@ type Row struct {
 	Decomp string
 	// Kernel is the runtime kernel that serves the operator ("aten::add.out"), as listed in Kernels; empty where none does.
 	Kernel string
+	// SameAs is the operator that computes the same from the same arguments (aten.abs.default of aten.absolute.default,
+	// aten.permute.default of aten.permute_copy.default): what the row leaves empty is taken from there.
+	SameAs string
 	// Functional is the pure operator of an in-place one where its name is not the same without the underscore.
 	Functional string
 	// Random marks operators that draw random numbers, Effect those that must stay although nobody reads them.

@@ -4,14 +4,4484 @@ package ops
 
 // The operators of the table.
 const (
-	AtenAddTensor ID = 1
+	OperatorAbsDefault                                                 ID = 1
+	OperatorAddDefault                                                 ID = 2
+	OperatorAndInplaceDefault                                          ID = 3
+	OperatorEqDefault                                                  ID = 4
+	OperatorFloordivDefault                                            ID = 5
+	OperatorGeDefault                                                  ID = 6
+	OperatorGtDefault                                                  ID = 7
+	OperatorLeDefault                                                  ID = 8
+	OperatorLshiftDefault                                              ID = 9
+	OperatorLtDefault                                                  ID = 10
+	OperatorModDefault                                                 ID = 11
+	OperatorMulDefault                                                 ID = 12
+	OperatorNeDefault                                                  ID = 13
+	OperatorNegDefault                                                 ID = 14
+	OperatorNotInplaceDefault                                          ID = 15
+	OperatorOrInplaceDefault                                           ID = 16
+	OperatorPosDefault                                                 ID = 17
+	OperatorPowDefault                                                 ID = 18
+	OperatorRshiftDefault                                              ID = 19
+	OperatorSubDefault                                                 ID = 20
+	OperatorTruedivDefault                                             ID = 21
+	OperatorXorDefault                                                 ID = 22
+	AtenDunderAndScalar                                                ID = 23
+	AtenDunderAndTensor                                                ID = 24
+	AtenDunderIandInplaceScalar                                        ID = 25
+	AtenDunderIandInplaceTensor                                        ID = 26
+	AtenDunderIlshiftInplaceScalar                                     ID = 27
+	AtenDunderIlshiftInplaceTensor                                     ID = 28
+	AtenDunderIorInplaceScalar                                         ID = 29
+	AtenDunderIorInplaceTensor                                         ID = 30
+	AtenDunderIrshiftInplaceScalar                                     ID = 31
+	AtenDunderIrshiftInplaceTensor                                     ID = 32
+	AtenDunderIxorInplaceScalar                                        ID = 33
+	AtenDunderIxorInplaceTensor                                        ID = 34
+	AtenDunderLshiftScalar                                             ID = 35
+	AtenDunderLshiftTensor                                             ID = 36
+	AtenDunderOrScalar                                                 ID = 37
+	AtenDunderOrTensor                                                 ID = 38
+	AtenDunderRshiftScalar                                             ID = 39
+	AtenDunderRshiftTensor                                             ID = 40
+	AtenDunderXorScalar                                                ID = 41
+	AtenDunderXorTensor                                                ID = 42
+	AtenUnderAdaptiveAvgPool2dDefault                                  ID = 43
+	AtenUnderAdaptiveAvgPool3dDefault                                  ID = 44
+	AtenUnderAddmmActivationDefault                                    ID = 45
+	AtenUnderAssertAsyncDefault                                        ID = 46
+	AtenUnderAssertAsyncMsg                                            ID = 47
+	AtenUnderAssertScalarDefault                                       ID = 48
+	AtenUnderAssertTensorMetadataDefault                               ID = 49
+	AtenUnderAutocastToFullPrecisionDefault                            ID = 50
+	AtenUnderAutocastToReducedPrecisionDefault                         ID = 51
+	AtenUnderBatchNormNoUpdateDefault                                  ID = 52
+	AtenUnderCdistForwardDefault                                       ID = 53
+	AtenUnderConjDefault                                               ID = 54
+	AtenUnderConjCopyDefault                                           ID = 55
+	AtenUnderConjPhysicalDefault                                       ID = 56
+	AtenUnderConvolutionDefault                                        ID = 57
+	AtenUnderConvolutionDeprecated                                     ID = 58
+	AtenUnderConvolutionModeDefault                                    ID = 59
+	AtenUnderEfficientzerotensorDefault                                ID = 60
+	AtenUnderEmbeddingBagDefault                                       ID = 61
+	AtenUnderEmbeddingBagForwardOnlyDefault                            ID = 62
+	AtenUnderEuclideanDistDefault                                      ID = 63
+	AtenUnderFftC2cDefault                                             ID = 64
+	AtenUnderFftC2rDefault                                             ID = 65
+	AtenUnderFftR2cDefault                                             ID = 66
+	AtenUnderFunctionalAssertAsyncMsg                                  ID = 67
+	AtenUnderFunctionalAssertScalarDefault                             ID = 68
+	AtenUnderFunctionalSymConstrainRangeDefault                        ID = 69
+	AtenUnderFunctionalSymConstrainRangeForSizeDefault                 ID = 70
+	AtenUnderFusedRmsNormDefault                                       ID = 71
+	AtenUnderGroupedMmDefault                                          ID = 72
+	AtenUnderIndexPutImplDefault                                       ID = 73
+	AtenUnderIndexPutImplInplaceDefault                                ID = 74
+	AtenUnderIntMmDefault                                              ID = 75
+	AtenUnderIsAllTrueDefault                                          ID = 76
+	AtenUnderIsAnyTrueDefault                                          ID = 77
+	AtenUnderLocalScalarDenseDefault                                   ID = 78
+	AtenUnderLogSoftmaxDefault                                         ID = 79
+	AtenUnderMakeDepTokenDefault                                       ID = 80
+	AtenUnderMaskedSoftmaxDefault                                      ID = 81
+	AtenUnderNativeBatchNormLegitDefault                               ID = 82
+	AtenUnderNativeBatchNormLegitNoStats                               ID = 83
+	AtenUnderNativeBatchNormLegitFunctionalDefault                     ID = 84
+	AtenUnderNativeBatchNormLegitNoTrainingDefault                     ID = 85
+	AtenUnderNativeMultiHeadAttentionDefault                           ID = 86
+	AtenUnderPadCircularDefault                                        ID = 87
+	AtenUnderPadEnumDefault                                            ID = 88
+	AtenUnderPdistForwardDefault                                       ID = 89
+	AtenUnderPinMemoryDefault                                          ID = 90
+	AtenUnderPreluKernelDefault                                        ID = 91
+	AtenUnderPrintDefault                                              ID = 92
+	AtenUnderReshapeAliasDefault                                       ID = 93
+	AtenUnderReshapeAliasCopyDefault                                   ID = 94
+	AtenUnderReshapeCopyDefault                                        ID = 95
+	AtenUnderSafeSoftmaxDefault                                        ID = 96
+	AtenUnderScaledDotProductAttentionMathDefault                      ID = 97
+	AtenUnderScaledDotProductFlashAttentionForCpuDefault               ID = 98
+	AtenUnderScaledDotProductFusedAttentionOverrideableDefault         ID = 99
+	AtenUnderScaledMmDefault                                           ID = 100
+	AtenUnderShapeAsTensorDefault                                      ID = 101
+	AtenUnderSoftmaxDefault                                            ID = 102
+	AtenUnderStackDefault                                              ID = 103
+	AtenUnderToCopyDefault                                             ID = 104
+	AtenUnderToCpuDefault                                              ID = 105
+	AtenUnderTransformBiasRescaleQkvDefault                            ID = 106
+	AtenUnderTransformerEncoderLayerFwdDefault                         ID = 107
+	AtenUnderTrilinearDefault                                          ID = 108
+	AtenUnderUniqueDefault                                             ID = 109
+	AtenUnderUnique2Default                                            ID = 110
+	AtenUnderUnsafeIndexTensor                                         ID = 111
+	AtenUnderUnsafeIndexPutDefault                                     ID = 112
+	AtenUnderUnsafeMaskedIndexDefault                                  ID = 113
+	AtenUnderUnsafeMaskedIndexPutAccumulateDefault                     ID = 114
+	AtenUnderUnsafeViewDefault                                         ID = 115
+	AtenUnderUpsampleBicubic2dAaDefault                                ID = 116
+	AtenUnderUpsampleBicubic2dAaVec                                    ID = 117
+	AtenUnderUpsampleBilinear2dAaDefault                               ID = 118
+	AtenUnderUpsampleBilinear2dAaVec                                   ID = 119
+	AtenUnderUpsampleNearestExact1dDefault                             ID = 120
+	AtenUnderUpsampleNearestExact1dVec                                 ID = 121
+	AtenUnderUpsampleNearestExact2dDefault                             ID = 122
+	AtenUnderUpsampleNearestExact2dVec                                 ID = 123
+	AtenUnderUpsampleNearestExact3dDefault                             ID = 124
+	AtenUnderUpsampleNearestExact3dVec                                 ID = 125
+	AtenUnderWeightInt8packMmDefault                                   ID = 126
+	AtenUnderWeightNormDefault                                         ID = 127
+	AtenUnderWeightNormInterfaceDefault                                ID = 128
+	AtenAbsDefault                                                     ID = 129
+	AtenAbsInplaceDefault                                              ID = 130
+	AtenAbsoluteDefault                                                ID = 131
+	AtenAbsoluteInplaceDefault                                         ID = 132
+	AtenAcosDefault                                                    ID = 133
+	AtenAcosInplaceDefault                                             ID = 134
+	AtenAcoshDefault                                                   ID = 135
+	AtenAcoshInplaceDefault                                            ID = 136
+	AtenAdaptiveAvgPool1dDefault                                       ID = 137
+	AtenAdaptiveAvgPool2dDefault                                       ID = 138
+	AtenAdaptiveAvgPool3dDefault                                       ID = 139
+	AtenAdaptiveMaxPool1dDefault                                       ID = 140
+	AtenAdaptiveMaxPool2dDefault                                       ID = 141
+	AtenAdaptiveMaxPool3dDefault                                       ID = 142
+	AtenAddScalar                                                      ID = 143
+	AtenAddTensor                                                      ID = 144
+	AtenAddInplaceScalar                                               ID = 145
+	AtenAddInplaceTensor                                               ID = 146
+	AtenAddbmmDefault                                                  ID = 147
+	AtenAddbmmInplaceDefault                                           ID = 148
+	AtenAddcdivDefault                                                 ID = 149
+	AtenAddcdivInplaceDefault                                          ID = 150
+	AtenAddcmulDefault                                                 ID = 151
+	AtenAddcmulInplaceDefault                                          ID = 152
+	AtenAddmmDefault                                                   ID = 153
+	AtenAddmmDtype                                                     ID = 154
+	AtenAddmmInplaceDefault                                            ID = 155
+	AtenAddmvDefault                                                   ID = 156
+	AtenAddmvInplaceDefault                                            ID = 157
+	AtenAddrDefault                                                    ID = 158
+	AtenAddrInplaceDefault                                             ID = 159
+	AtenAdjointDefault                                                 ID = 160
+	AtenAffineGridGeneratorDefault                                     ID = 161
+	AtenAliasDefault                                                   ID = 162
+	AtenAliasCopyDefault                                               ID = 163
+	AtenAllDefault                                                     ID = 164
+	AtenAllDim                                                         ID = 165
+	AtenAllDims                                                        ID = 166
+	AtenAllcloseDefault                                                ID = 167
+	AtenAlphaDropoutDefault                                            ID = 168
+	AtenAlphaDropoutInplaceDefault                                     ID = 169
+	AtenAmaxDefault                                                    ID = 170
+	AtenAminDefault                                                    ID = 171
+	AtenAminmaxDefault                                                 ID = 172
+	AtenAngleDefault                                                   ID = 173
+	AtenAnyDefault                                                     ID = 174
+	AtenAnyDim                                                         ID = 175
+	AtenAnyDims                                                        ID = 176
+	AtenArangeDefault                                                  ID = 177
+	AtenArangeStart                                                    ID = 178
+	AtenArangeStartStep                                                ID = 179
+	AtenArccosDefault                                                  ID = 180
+	AtenArccosInplaceDefault                                           ID = 181
+	AtenArccoshDefault                                                 ID = 182
+	AtenArccoshInplaceDefault                                          ID = 183
+	AtenArcsinDefault                                                  ID = 184
+	AtenArcsinInplaceDefault                                           ID = 185
+	AtenArcsinhDefault                                                 ID = 186
+	AtenArcsinhInplaceDefault                                          ID = 187
+	AtenArctanDefault                                                  ID = 188
+	AtenArctan2Default                                                 ID = 189
+	AtenArctan2InplaceDefault                                          ID = 190
+	AtenArctanInplaceDefault                                           ID = 191
+	AtenArctanhDefault                                                 ID = 192
+	AtenArctanhInplaceDefault                                          ID = 193
+	AtenArgmaxDefault                                                  ID = 194
+	AtenArgminDefault                                                  ID = 195
+	AtenArgsortDefault                                                 ID = 196
+	AtenArgsortStable                                                  ID = 197
+	AtenArgwhereDefault                                                ID = 198
+	AtenAsStridedDefault                                               ID = 199
+	AtenAsStridedInplaceDefault                                        ID = 200
+	AtenAsStridedCopyDefault                                           ID = 201
+	AtenAsStridedScatterDefault                                        ID = 202
+	AtenAsinDefault                                                    ID = 203
+	AtenAsinInplaceDefault                                             ID = 204
+	AtenAsinhDefault                                                   ID = 205
+	AtenAsinhInplaceDefault                                            ID = 206
+	AtenAtanDefault                                                    ID = 207
+	AtenAtan2Default                                                   ID = 208
+	AtenAtan2InplaceDefault                                            ID = 209
+	AtenAtanInplaceDefault                                             ID = 210
+	AtenAtanhDefault                                                   ID = 211
+	AtenAtanhInplaceDefault                                            ID = 212
+	AtenAtleast1dSequence                                              ID = 213
+	AtenAtleast1dDefault                                               ID = 214
+	AtenAtleast2dSequence                                              ID = 215
+	AtenAtleast2dDefault                                               ID = 216
+	AtenAtleast3dSequence                                              ID = 217
+	AtenAtleast3dDefault                                               ID = 218
+	AtenAvgPool1dDefault                                               ID = 219
+	AtenAvgPool2dDefault                                               ID = 220
+	AtenAvgPool3dDefault                                               ID = 221
+	AtenBaddbmmDefault                                                 ID = 222
+	AtenBaddbmmDtype                                                   ID = 223
+	AtenBaddbmmInplaceDefault                                          ID = 224
+	AtenBartlettWindowDefault                                          ID = 225
+	AtenBartlettWindowPeriodic                                         ID = 226
+	AtenBatchNormDefault                                               ID = 227
+	AtenBernoulliDefault                                               ID = 228
+	AtenBernoulliP                                                     ID = 229
+	AtenBernoulliInplaceTensor                                         ID = 230
+	AtenBernoulliInplaceFloat                                          ID = 231
+	AtenBilinearDefault                                                ID = 232
+	AtenBinaryCrossEntropyDefault                                      ID = 233
+	AtenBinaryCrossEntropyWithLogitsDefault                            ID = 234
+	AtenBincountDefault                                                ID = 235
+	AtenBitwiseAndScalar                                               ID = 236
+	AtenBitwiseAndScalarTensor                                         ID = 237
+	AtenBitwiseAndTensor                                               ID = 238
+	AtenBitwiseAndInplaceScalar                                        ID = 239
+	AtenBitwiseAndInplaceTensor                                        ID = 240
+	AtenBitwiseLeftShiftScalarTensor                                   ID = 241
+	AtenBitwiseLeftShiftTensor                                         ID = 242
+	AtenBitwiseLeftShiftTensorScalar                                   ID = 243
+	AtenBitwiseLeftShiftInplaceTensor                                  ID = 244
+	AtenBitwiseLeftShiftInplaceTensorScalar                            ID = 245
+	AtenBitwiseNotDefault                                              ID = 246
+	AtenBitwiseNotInplaceDefault                                       ID = 247
+	AtenBitwiseOrScalar                                                ID = 248
+	AtenBitwiseOrScalarTensor                                          ID = 249
+	AtenBitwiseOrTensor                                                ID = 250
+	AtenBitwiseOrInplaceScalar                                         ID = 251
+	AtenBitwiseOrInplaceTensor                                         ID = 252
+	AtenBitwiseRightShiftScalarTensor                                  ID = 253
+	AtenBitwiseRightShiftTensor                                        ID = 254
+	AtenBitwiseRightShiftTensorScalar                                  ID = 255
+	AtenBitwiseRightShiftInplaceTensor                                 ID = 256
+	AtenBitwiseRightShiftInplaceTensorScalar                           ID = 257
+	AtenBitwiseXorScalar                                               ID = 258
+	AtenBitwiseXorScalarTensor                                         ID = 259
+	AtenBitwiseXorTensor                                               ID = 260
+	AtenBitwiseXorInplaceScalar                                        ID = 261
+	AtenBitwiseXorInplaceTensor                                        ID = 262
+	AtenBlackmanWindowDefault                                          ID = 263
+	AtenBlackmanWindowPeriodic                                         ID = 264
+	AtenBlockDiagDefault                                               ID = 265
+	AtenBmmDefault                                                     ID = 266
+	AtenBmmDtype                                                       ID = 267
+	AtenBroadcastTensorsDefault                                        ID = 268
+	AtenBroadcastToDefault                                             ID = 269
+	AtenBucketizeScalar                                                ID = 270
+	AtenBucketizeTensor                                                ID = 271
+	AtenCartesianProdDefault                                           ID = 272
+	AtenCatDefault                                                     ID = 273
+	AtenCdistDefault                                                   ID = 274
+	AtenCeilDefault                                                    ID = 275
+	AtenCeilInplaceDefault                                             ID = 276
+	AtenCeluDefault                                                    ID = 277
+	AtenCeluInplaceDefault                                             ID = 278
+	AtenChainMatmulDefault                                             ID = 279
+	AtenChannelShuffleDefault                                          ID = 280
+	AtenCholeskyDefault                                                ID = 281
+	AtenChunkDefault                                                   ID = 282
+	AtenClampTensor                                                    ID = 283
+	AtenClampDefault                                                   ID = 284
+	AtenClampInplaceTensor                                             ID = 285
+	AtenClampInplaceDefault                                            ID = 286
+	AtenClampMaxTensor                                                 ID = 287
+	AtenClampMaxDefault                                                ID = 288
+	AtenClampMaxInplaceTensor                                          ID = 289
+	AtenClampMaxInplaceDefault                                         ID = 290
+	AtenClampMinTensor                                                 ID = 291
+	AtenClampMinDefault                                                ID = 292
+	AtenClampMinInplaceTensor                                          ID = 293
+	AtenClampMinInplaceDefault                                         ID = 294
+	AtenClipTensor                                                     ID = 295
+	AtenClipDefault                                                    ID = 296
+	AtenClipInplaceTensor                                              ID = 297
+	AtenClipInplaceDefault                                             ID = 298
+	AtenCloneDefault                                                   ID = 299
+	AtenCol2imDefault                                                  ID = 300
+	AtenColumnStackDefault                                             ID = 301
+	AtenCombinationsDefault                                            ID = 302
+	AtenComplexDefault                                                 ID = 303
+	AtenConcatDefault                                                  ID = 304
+	AtenConcatenateDefault                                             ID = 305
+	AtenConjDefault                                                    ID = 306
+	AtenConjPhysicalDefault                                            ID = 307
+	AtenConjPhysicalInplaceDefault                                     ID = 308
+	AtenConstantPadNdDefault                                           ID = 309
+	AtenContiguousDefault                                              ID = 310
+	AtenConv1dDefault                                                  ID = 311
+	AtenConv1dPadding                                                  ID = 312
+	AtenConv2dDefault                                                  ID = 313
+	AtenConv2dPadding                                                  ID = 314
+	AtenConv3dDefault                                                  ID = 315
+	AtenConv3dPadding                                                  ID = 316
+	AtenConvTbcDefault                                                 ID = 317
+	AtenConvTranspose1dDefault                                         ID = 318
+	AtenConvTranspose2dInput                                           ID = 319
+	AtenConvTranspose3dInput                                           ID = 320
+	AtenConvolutionDefault                                             ID = 321
+	AtenConvolutionOverrideableDefault                                 ID = 322
+	AtenCopyDefault                                                    ID = 323
+	AtenCopyInplaceTensor                                              ID = 324
+	AtenCopyInplaceDefault                                             ID = 325
+	AtenCopysignScalar                                                 ID = 326
+	AtenCopysignTensor                                                 ID = 327
+	AtenCopysignInplaceScalar                                          ID = 328
+	AtenCopysignInplaceTensor                                          ID = 329
+	AtenCorrcoefDefault                                                ID = 330
+	AtenCosDefault                                                     ID = 331
+	AtenCosInplaceDefault                                              ID = 332
+	AtenCoshDefault                                                    ID = 333
+	AtenCoshInplaceDefault                                             ID = 334
+	AtenCosineEmbeddingLossDefault                                     ID = 335
+	AtenCosineSimilarityDefault                                        ID = 336
+	AtenCountNonzeroDefault                                            ID = 337
+	AtenCountNonzeroDimIntList                                         ID = 338
+	AtenCovDefault                                                     ID = 339
+	AtenCpuDefault                                                     ID = 340
+	AtenCrossDefault                                                   ID = 341
+	AtenCrossEntropyLossDefault                                        ID = 342
+	AtenCummaxDefault                                                  ID = 343
+	AtenCumminDefault                                                  ID = 344
+	AtenCumprodDefault                                                 ID = 345
+	AtenCumprodInplaceDefault                                          ID = 346
+	AtenCumsumDefault                                                  ID = 347
+	AtenCumsumInplaceDefault                                           ID = 348
+	AtenDeg2radDefault                                                 ID = 349
+	AtenDeg2radInplaceDefault                                          ID = 350
+	AtenDetDefault                                                     ID = 351
+	AtenDetachDefault                                                  ID = 352
+	AtenDetachInplaceDefault                                           ID = 353
+	AtenDetachCopyDefault                                              ID = 354
+	AtenDiagDefault                                                    ID = 355
+	AtenDiagEmbedDefault                                               ID = 356
+	AtenDiagflatDefault                                                ID = 357
+	AtenDiagonalDefault                                                ID = 358
+	AtenDiagonalCopyDefault                                            ID = 359
+	AtenDiagonalScatterDefault                                         ID = 360
+	AtenDiffDefault                                                    ID = 361
+	AtenDigammaDefault                                                 ID = 362
+	AtenDigammaInplaceDefault                                          ID = 363
+	AtenDimDefault                                                     ID = 364
+	AtenDistDefault                                                    ID = 365
+	AtenDivScalar                                                      ID = 366
+	AtenDivScalarMode                                                  ID = 367
+	AtenDivTensor                                                      ID = 368
+	AtenDivTensorMode                                                  ID = 369
+	AtenDivInplaceScalar                                               ID = 370
+	AtenDivInplaceScalarMode                                           ID = 371
+	AtenDivInplaceTensor                                               ID = 372
+	AtenDivInplaceTensorMode                                           ID = 373
+	AtenDivideScalar                                                   ID = 374
+	AtenDivideScalarMode                                               ID = 375
+	AtenDivideTensor                                                   ID = 376
+	AtenDivideTensorMode                                               ID = 377
+	AtenDivideInplaceScalar                                            ID = 378
+	AtenDivideInplaceScalarMode                                        ID = 379
+	AtenDivideInplaceTensor                                            ID = 380
+	AtenDivideInplaceTensorMode                                        ID = 381
+	AtenDotDefault                                                     ID = 382
+	AtenDropoutDefault                                                 ID = 383
+	AtenDropoutInplaceDefault                                          ID = 384
+	AtenDsplitArray                                                    ID = 385
+	AtenDsplitInt                                                      ID = 386
+	AtenDstackDefault                                                  ID = 387
+	AtenEinsumDefault                                                  ID = 388
+	AtenEluDefault                                                     ID = 389
+	AtenEluInplaceDefault                                              ID = 390
+	AtenEmbeddingDefault                                               ID = 391
+	AtenEmbeddingBagDefault                                            ID = 392
+	AtenEmbeddingBagPaddingIdx                                         ID = 393
+	AtenEmbeddingRenormInplaceDefault                                  ID = 394
+	AtenEmptyMemoryFormat                                              ID = 395
+	AtenEmptyLikeDefault                                               ID = 396
+	AtenEmptyPermutedDefault                                           ID = 397
+	AtenEmptyStridedDefault                                            ID = 398
+	AtenEqScalar                                                       ID = 399
+	AtenEqTensor                                                       ID = 400
+	AtenEqInplaceScalar                                                ID = 401
+	AtenEqInplaceTensor                                                ID = 402
+	AtenEqualDefault                                                   ID = 403
+	AtenErfDefault                                                     ID = 404
+	AtenErfInplaceDefault                                              ID = 405
+	AtenErfcDefault                                                    ID = 406
+	AtenErfcInplaceDefault                                             ID = 407
+	AtenErfinvDefault                                                  ID = 408
+	AtenErfinvInplaceDefault                                           ID = 409
+	AtenExpDefault                                                     ID = 410
+	AtenExp2Default                                                    ID = 411
+	AtenExp2InplaceDefault                                             ID = 412
+	AtenExpInplaceDefault                                              ID = 413
+	AtenExpandDefault                                                  ID = 414
+	AtenExpandAsDefault                                                ID = 415
+	AtenExpandCopyDefault                                              ID = 416
+	AtenExpm1Default                                                   ID = 417
+	AtenExpm1InplaceDefault                                            ID = 418
+	AtenExponentialDefault                                             ID = 419
+	AtenExponentialInplaceDefault                                      ID = 420
+	AtenEyeDefault                                                     ID = 421
+	AtenEyeM                                                           ID = 422
+	AtenFeatureAlphaDropoutDefault                                     ID = 423
+	AtenFeatureAlphaDropoutInplaceDefault                              ID = 424
+	AtenFeatureDropoutDefault                                          ID = 425
+	AtenFeatureDropoutInplaceDefault                                   ID = 426
+	AtenFftFftDefault                                                  ID = 427
+	AtenFftFft2Default                                                 ID = 428
+	AtenFftFftfreqDefault                                              ID = 429
+	AtenFftFftnDefault                                                 ID = 430
+	AtenFftFftshiftDefault                                             ID = 431
+	AtenFftHfftDefault                                                 ID = 432
+	AtenFftIfftDefault                                                 ID = 433
+	AtenFftIfft2Default                                                ID = 434
+	AtenFftIfftnDefault                                                ID = 435
+	AtenFftIfftshiftDefault                                            ID = 436
+	AtenFftIhfftDefault                                                ID = 437
+	AtenFftIrfftDefault                                                ID = 438
+	AtenFftIrfft2Default                                               ID = 439
+	AtenFftIrfftnDefault                                               ID = 440
+	AtenFftRfftDefault                                                 ID = 441
+	AtenFftRfft2Default                                                ID = 442
+	AtenFftRfftfreqDefault                                             ID = 443
+	AtenFftRfftnDefault                                                ID = 444
+	AtenFillScalar                                                     ID = 445
+	AtenFillTensor                                                     ID = 446
+	AtenFillInplaceScalar                                              ID = 447
+	AtenFillInplaceTensor                                              ID = 448
+	AtenFillDiagonalInplaceDefault                                     ID = 449
+	AtenFixDefault                                                     ID = 450
+	AtenFixInplaceDefault                                              ID = 451
+	AtenFlattenUsingInts                                               ID = 452
+	AtenFlipDefault                                                    ID = 453
+	AtenFliplrDefault                                                  ID = 454
+	AtenFlipudDefault                                                  ID = 455
+	AtenFloatPowerScalar                                               ID = 456
+	AtenFloatPowerTensorScalar                                         ID = 457
+	AtenFloatPowerTensorTensor                                         ID = 458
+	AtenFloatPowerInplaceScalar                                        ID = 459
+	AtenFloorDefault                                                   ID = 460
+	AtenFloorInplaceDefault                                            ID = 461
+	AtenFloorDivideScalar                                              ID = 462
+	AtenFloorDivideDefault                                             ID = 463
+	AtenFloorDivideInplaceScalar                                       ID = 464
+	AtenFmaxDefault                                                    ID = 465
+	AtenFminDefault                                                    ID = 466
+	AtenFmodScalar                                                     ID = 467
+	AtenFmodTensor                                                     ID = 468
+	AtenFmodInplaceScalar                                              ID = 469
+	AtenFmodInplaceTensor                                              ID = 470
+	AtenFracDefault                                                    ID = 471
+	AtenFracInplaceDefault                                             ID = 472
+	AtenFractionalMaxPool2dDefault                                     ID = 473
+	AtenFrexpTensor                                                    ID = 474
+	AtenFrobeniusNormDim                                               ID = 475
+	AtenFullDefault                                                    ID = 476
+	AtenFullLikeDefault                                                ID = 477
+	AtenGatherDefault                                                  ID = 478
+	AtenGcdDefault                                                     ID = 479
+	AtenGcdInplaceDefault                                              ID = 480
+	AtenGeScalar                                                       ID = 481
+	AtenGeTensor                                                       ID = 482
+	AtenGeInplaceScalar                                                ID = 483
+	AtenGeInplaceTensor                                                ID = 484
+	AtenGeluDefault                                                    ID = 485
+	AtenGeluInplaceDefault                                             ID = 486
+	AtenGerDefault                                                     ID = 487
+	AtenGluDefault                                                     ID = 488
+	AtenGreaterScalar                                                  ID = 489
+	AtenGreaterTensor                                                  ID = 490
+	AtenGreaterInplaceScalar                                           ID = 491
+	AtenGreaterInplaceTensor                                           ID = 492
+	AtenGreaterEqualScalar                                             ID = 493
+	AtenGreaterEqualTensor                                             ID = 494
+	AtenGreaterEqualInplaceScalar                                      ID = 495
+	AtenGreaterEqualInplaceTensor                                      ID = 496
+	AtenGridSamplerDefault                                             ID = 497
+	AtenGridSampler2dDefault                                           ID = 498
+	AtenGridSampler3dDefault                                           ID = 499
+	AtenGroupNormDefault                                               ID = 500
+	AtenGruInput                                                       ID = 501
+	AtenGruCellDefault                                                 ID = 502
+	AtenGtScalar                                                       ID = 503
+	AtenGtTensor                                                       ID = 504
+	AtenGtInplaceScalar                                                ID = 505
+	AtenGtInplaceTensor                                                ID = 506
+	AtenHammingWindowDefault                                           ID = 507
+	AtenHammingWindowPeriodic                                          ID = 508
+	AtenHammingWindowPeriodicAlpha                                     ID = 509
+	AtenHammingWindowPeriodicAlphaBeta                                 ID = 510
+	AtenHannWindowDefault                                              ID = 511
+	AtenHannWindowPeriodic                                             ID = 512
+	AtenHardshrinkDefault                                              ID = 513
+	AtenHardsigmoidDefault                                             ID = 514
+	AtenHardsigmoidInplaceDefault                                      ID = 515
+	AtenHardswishDefault                                               ID = 516
+	AtenHardswishInplaceDefault                                        ID = 517
+	AtenHardtanhDefault                                                ID = 518
+	AtenHardtanhInplaceDefault                                         ID = 519
+	AtenHashTensorDefault                                              ID = 520
+	AtenHeavisideDefault                                               ID = 521
+	AtenHeavisideInplaceDefault                                        ID = 522
+	AtenHingeEmbeddingLossDefault                                      ID = 523
+	AtenHistcDefault                                                   ID = 524
+	AtenHsplitArray                                                    ID = 525
+	AtenHsplitInt                                                      ID = 526
+	AtenHstackDefault                                                  ID = 527
+	AtenHuberLossDefault                                               ID = 528
+	AtenHypotDefault                                                   ID = 529
+	AtenHypotInplaceDefault                                            ID = 530
+	AtenI0Default                                                      ID = 531
+	AtenI0InplaceDefault                                               ID = 532
+	AtenIgammaDefault                                                  ID = 533
+	AtenIgammaInplaceDefault                                           ID = 534
+	AtenIgammacDefault                                                 ID = 535
+	AtenIgammacInplaceDefault                                          ID = 536
+	AtenIm2colDefault                                                  ID = 537
+	AtenImagDefault                                                    ID = 538
+	AtenIndexTensor                                                    ID = 539
+	AtenIndexAddDefault                                                ID = 540
+	AtenIndexAddInplaceDefault                                         ID = 541
+	AtenIndexCopyDefault                                               ID = 542
+	AtenIndexCopyInplaceDefault                                        ID = 543
+	AtenIndexFillIntScalar                                             ID = 544
+	AtenIndexFillIntTensor                                             ID = 545
+	AtenIndexFillInplaceIntScalar                                      ID = 546
+	AtenIndexFillInplaceIntTensor                                      ID = 547
+	AtenIndexPutDefault                                                ID = 548
+	AtenIndexPutInplaceDefault                                         ID = 549
+	AtenIndexReduceDefault                                             ID = 550
+	AtenIndexReduceInplaceDefault                                      ID = 551
+	AtenIndexSelectDefault                                             ID = 552
+	AtenInnerDefault                                                   ID = 553
+	AtenInstanceNormDefault                                            ID = 554
+	AtenInverseDefault                                                 ID = 555
+	AtenIsComplexDefault                                               ID = 556
+	AtenIsContiguousDefault                                            ID = 557
+	AtenIsContiguousMemoryFormat                                       ID = 558
+	AtenIsFloatingPointDefault                                         ID = 559
+	AtenIsNonzeroDefault                                               ID = 560
+	AtenIsSameSizeDefault                                              ID = 561
+	AtenIscloseDefault                                                 ID = 562
+	AtenIsfiniteDefault                                                ID = 563
+	AtenIsinScalarTensor                                               ID = 564
+	AtenIsinTensorScalar                                               ID = 565
+	AtenIsinTensorTensor                                               ID = 566
+	AtenIsinfDefault                                                   ID = 567
+	AtenIsnanDefault                                                   ID = 568
+	AtenIsneginfDefault                                                ID = 569
+	AtenIsposinfDefault                                                ID = 570
+	AtenIsrealDefault                                                  ID = 571
+	AtenIstftDefault                                                   ID = 572
+	AtenItemDefault                                                    ID = 573
+	AtenKaiserWindowBeta                                               ID = 574
+	AtenKaiserWindowDefault                                            ID = 575
+	AtenKaiserWindowPeriodic                                           ID = 576
+	AtenKlDivDefault                                                   ID = 577
+	AtenKronDefault                                                    ID = 578
+	AtenKthvalueDefault                                                ID = 579
+	AtenKthvalueValues                                                 ID = 580
+	AtenL1LossDefault                                                  ID = 581
+	AtenLayerNormDefault                                               ID = 582
+	AtenLcmDefault                                                     ID = 583
+	AtenLcmInplaceDefault                                              ID = 584
+	AtenLdexpTensor                                                    ID = 585
+	AtenLdexpInplaceDefault                                            ID = 586
+	AtenLeScalar                                                       ID = 587
+	AtenLeTensor                                                       ID = 588
+	AtenLeInplaceScalar                                                ID = 589
+	AtenLeInplaceTensor                                                ID = 590
+	AtenLeakyReluDefault                                               ID = 591
+	AtenLeakyReluInplaceDefault                                        ID = 592
+	AtenLerpScalar                                                     ID = 593
+	AtenLerpTensor                                                     ID = 594
+	AtenLerpInplaceScalar                                              ID = 595
+	AtenLerpInplaceTensor                                              ID = 596
+	AtenLessScalar                                                     ID = 597
+	AtenLessTensor                                                     ID = 598
+	AtenLessInplaceScalar                                              ID = 599
+	AtenLessInplaceTensor                                              ID = 600
+	AtenLessEqualScalar                                                ID = 601
+	AtenLessEqualTensor                                                ID = 602
+	AtenLessEqualInplaceScalar                                         ID = 603
+	AtenLessEqualInplaceTensor                                         ID = 604
+	AtenLgammaDefault                                                  ID = 605
+	AtenLgammaInplaceDefault                                           ID = 606
+	AtenLiftDefault                                                    ID = 607
+	AtenLiftFreshDefault                                               ID = 608
+	AtenLiftFreshCopyDefault                                           ID = 609
+	AtenLinalgCholeskyDefault                                          ID = 610
+	AtenLinalgCholeskyExL                                              ID = 611
+	AtenLinalgCholeskyExDefault                                        ID = 612
+	AtenLinalgCrossDefault                                             ID = 613
+	AtenLinalgDetDefault                                               ID = 614
+	AtenLinalgDiagonalDefault                                          ID = 615
+	AtenLinalgInvDefault                                               ID = 616
+	AtenLinalgInvExDefault                                             ID = 617
+	AtenLinalgInvExInverse                                             ID = 618
+	AtenLinalgMatmulDefault                                            ID = 619
+	AtenLinalgMatrixExpDefault                                         ID = 620
+	AtenLinalgMatrixNormDefault                                        ID = 621
+	AtenLinalgMatrixNormStrOrd                                         ID = 622
+	AtenLinalgMatrixPowerDefault                                       ID = 623
+	AtenLinalgMultiDotDefault                                          ID = 624
+	AtenLinalgNormDefault                                              ID = 625
+	AtenLinalgNormOrdStr                                               ID = 626
+	AtenLinalgSolveDefault                                             ID = 627
+	AtenLinalgSolveTriangularDefault                                   ID = 628
+	AtenLinalgVecdotDefault                                            ID = 629
+	AtenLinalgVectorNormDefault                                        ID = 630
+	AtenLinearDefault                                                  ID = 631
+	AtenLinspaceScalarTensor                                           ID = 632
+	AtenLinspaceTensorScalar                                           ID = 633
+	AtenLinspaceTensorTensor                                           ID = 634
+	AtenLinspaceDefault                                                ID = 635
+	AtenLogDefault                                                     ID = 636
+	AtenLog10Default                                                   ID = 637
+	AtenLog10InplaceDefault                                            ID = 638
+	AtenLog1pDefault                                                   ID = 639
+	AtenLog1pInplaceDefault                                            ID = 640
+	AtenLog2Default                                                    ID = 641
+	AtenLog2InplaceDefault                                             ID = 642
+	AtenLogInplaceDefault                                              ID = 643
+	AtenLogSigmoidDefault                                              ID = 644
+	AtenLogSigmoidForwardDefault                                       ID = 645
+	AtenLogSoftmaxInt                                                  ID = 646
+	AtenLogaddexpDefault                                               ID = 647
+	AtenLogaddexp2Default                                              ID = 648
+	AtenLogcumsumexpDefault                                            ID = 649
+	AtenLogdetDefault                                                  ID = 650
+	AtenLogicalAndDefault                                              ID = 651
+	AtenLogicalAndInplaceDefault                                       ID = 652
+	AtenLogicalNotDefault                                              ID = 653
+	AtenLogicalNotInplaceDefault                                       ID = 654
+	AtenLogicalOrDefault                                               ID = 655
+	AtenLogicalOrInplaceDefault                                        ID = 656
+	AtenLogicalXorDefault                                              ID = 657
+	AtenLogicalXorInplaceDefault                                       ID = 658
+	AtenLogitDefault                                                   ID = 659
+	AtenLogitInplaceDefault                                            ID = 660
+	AtenLogspaceScalarTensor                                           ID = 661
+	AtenLogspaceTensorScalar                                           ID = 662
+	AtenLogspaceTensorTensor                                           ID = 663
+	AtenLogspaceDefault                                                ID = 664
+	AtenLogsumexpDefault                                               ID = 665
+	AtenLstmInput                                                      ID = 666
+	AtenLstmCellDefault                                                ID = 667
+	AtenLtScalar                                                       ID = 668
+	AtenLtTensor                                                       ID = 669
+	AtenLtInplaceScalar                                                ID = 670
+	AtenLtInplaceTensor                                                ID = 671
+	AtenMHDefault                                                      ID = 672
+	AtenMTDefault                                                      ID = 673
+	AtenMarginRankingLossDefault                                       ID = 674
+	AtenMaskedFillScalar                                               ID = 675
+	AtenMaskedFillTensor                                               ID = 676
+	AtenMaskedFillInplaceScalar                                        ID = 677
+	AtenMaskedFillInplaceTensor                                        ID = 678
+	AtenMaskedScatterDefault                                           ID = 679
+	AtenMaskedScatterInplaceDefault                                    ID = 680
+	AtenMaskedSelectDefault                                            ID = 681
+	AtenMatmulDefault                                                  ID = 682
+	AtenMatrixHDefault                                                 ID = 683
+	AtenMatrixExpDefault                                               ID = 684
+	AtenMaxDefault                                                     ID = 685
+	AtenMaxDim                                                         ID = 686
+	AtenMaxOther                                                       ID = 687
+	AtenMaxPool1dDefault                                               ID = 688
+	AtenMaxPool1dWithIndicesDefault                                    ID = 689
+	AtenMaxPool2dDefault                                               ID = 690
+	AtenMaxPool2dWithIndicesDefault                                    ID = 691
+	AtenMaxPool3dDefault                                               ID = 692
+	AtenMaxPool3dWithIndicesDefault                                    ID = 693
+	AtenMaxUnpool2dDefault                                             ID = 694
+	AtenMaxUnpool3dDefault                                             ID = 695
+	AtenMaximumDefault                                                 ID = 696
+	AtenMeanDefault                                                    ID = 697
+	AtenMeanDim                                                        ID = 698
+	AtenMedianDefault                                                  ID = 699
+	AtenMedianDim                                                      ID = 700
+	AtenMeshgridDefault                                                ID = 701
+	AtenMeshgridIndexing                                               ID = 702
+	AtenMinDefault                                                     ID = 703
+	AtenMinDim                                                         ID = 704
+	AtenMinOther                                                       ID = 705
+	AtenMinimumDefault                                                 ID = 706
+	AtenMishDefault                                                    ID = 707
+	AtenMishInplaceDefault                                             ID = 708
+	AtenMmDefault                                                      ID = 709
+	AtenMmDtype                                                        ID = 710
+	AtenModeDefault                                                    ID = 711
+	AtenModeValues                                                     ID = 712
+	AtenMoveaxisIntlist                                                ID = 713
+	AtenMovedimInt                                                     ID = 714
+	AtenMovedimIntlist                                                 ID = 715
+	AtenMseLossDefault                                                 ID = 716
+	AtenMsortDefault                                                   ID = 717
+	AtenMulScalar                                                      ID = 718
+	AtenMulTensor                                                      ID = 719
+	AtenMulInplaceScalar                                               ID = 720
+	AtenMulInplaceTensor                                               ID = 721
+	AtenMultinomialDefault                                             ID = 722
+	AtenMultiplyScalar                                                 ID = 723
+	AtenMultiplyTensor                                                 ID = 724
+	AtenMultiplyInplaceScalar                                          ID = 725
+	AtenMultiplyInplaceTensor                                          ID = 726
+	AtenMvDefault                                                      ID = 727
+	AtenMvlgammaDefault                                                ID = 728
+	AtenMvlgammaInplaceDefault                                         ID = 729
+	AtenNanToNumDefault                                                ID = 730
+	AtenNanToNumInplaceDefault                                         ID = 731
+	AtenNanmeanDefault                                                 ID = 732
+	AtenNanmedianDefault                                               ID = 733
+	AtenNanmedianDim                                                   ID = 734
+	AtenNanquantileDefault                                             ID = 735
+	AtenNanquantileScalar                                              ID = 736
+	AtenNansumDefault                                                  ID = 737
+	AtenNarrowTensor                                                   ID = 738
+	AtenNarrowDefault                                                  ID = 739
+	AtenNarrowCopyDefault                                              ID = 740
+	AtenNativeBatchNormDefault                                         ID = 741
+	AtenNativeChannelShuffleDefault                                    ID = 742
+	AtenNativeDropoutDefault                                           ID = 743
+	AtenNativeGroupNormDefault                                         ID = 744
+	AtenNativeLayerNormDefault                                         ID = 745
+	AtenNeScalar                                                       ID = 746
+	AtenNeTensor                                                       ID = 747
+	AtenNeInplaceScalar                                                ID = 748
+	AtenNeInplaceTensor                                                ID = 749
+	AtenNegDefault                                                     ID = 750
+	AtenNegInplaceDefault                                              ID = 751
+	AtenNegativeDefault                                                ID = 752
+	AtenNegativeInplaceDefault                                         ID = 753
+	AtenNewEmptyDefault                                                ID = 754
+	AtenNewEmptyStridedDefault                                         ID = 755
+	AtenNewFullDefault                                                 ID = 756
+	AtenNewOnesDefault                                                 ID = 757
+	AtenNewZerosDefault                                                ID = 758
+	AtenNextafterDefault                                               ID = 759
+	AtenNextafterInplaceDefault                                        ID = 760
+	AtenNllLossDefault                                                 ID = 761
+	AtenNllLoss2dDefault                                               ID = 762
+	AtenNllLoss2dForwardDefault                                        ID = 763
+	AtenNllLossForwardDefault                                          ID = 764
+	AtenNllLossNdDefault                                               ID = 765
+	AtenNonzeroDefault                                                 ID = 766
+	AtenNonzeroNumpyDefault                                            ID = 767
+	AtenNonzeroStaticDefault                                           ID = 768
+	AtenNormScalar                                                     ID = 769
+	AtenNormScalarOptDim                                               ID = 770
+	AtenNormScalarOptDimDtype                                          ID = 771
+	AtenNormScalarOptDtype                                             ID = 772
+	AtenNormExceptDimDefault                                           ID = 773
+	AtenNormalTensorTensor                                             ID = 774
+	AtenNormalTensorFloat                                              ID = 775
+	AtenNormalFloatTensor                                              ID = 776
+	AtenNormalFloatFloat                                               ID = 777
+	AtenNormalInplaceDefault                                           ID = 778
+	AtenNormalFunctionalDefault                                        ID = 779
+	AtenNotEqualScalar                                                 ID = 780
+	AtenNotEqualTensor                                                 ID = 781
+	AtenNotEqualInplaceScalar                                          ID = 782
+	AtenNotEqualInplaceTensor                                          ID = 783
+	AtenNumelDefault                                                   ID = 784
+	AtenNumpyTDefault                                                  ID = 785
+	AtenOneHotDefault                                                  ID = 786
+	AtenOnesDefault                                                    ID = 787
+	AtenOnesLikeDefault                                                ID = 788
+	AtenOuterDefault                                                   ID = 789
+	AtenPadDefault                                                     ID = 790
+	AtenPadSequenceDefault                                             ID = 791
+	AtenPairwiseDistanceDefault                                        ID = 792
+	AtenPdistDefault                                                   ID = 793
+	AtenPermuteDefault                                                 ID = 794
+	AtenPermuteCopyDefault                                             ID = 795
+	AtenPinMemoryDefault                                               ID = 796
+	AtenPixelShuffleDefault                                            ID = 797
+	AtenPixelUnshuffleDefault                                          ID = 798
+	AtenPoissonDefault                                                 ID = 799
+	AtenPoissonNllLossDefault                                          ID = 800
+	AtenPolarDefault                                                   ID = 801
+	AtenPolygammaDefault                                               ID = 802
+	AtenPolygammaInplaceDefault                                        ID = 803
+	AtenPositiveDefault                                                ID = 804
+	AtenPowScalar                                                      ID = 805
+	AtenPowTensorScalar                                                ID = 806
+	AtenPowTensorTensor                                                ID = 807
+	AtenPowInplaceScalar                                               ID = 808
+	AtenPreluDefault                                                   ID = 809
+	AtenProdDefault                                                    ID = 810
+	AtenProdDimInt                                                     ID = 811
+	AtenPutDefault                                                     ID = 812
+	AtenPutInplaceDefault                                              ID = 813
+	AtenQuantileDefault                                                ID = 814
+	AtenQuantileScalar                                                 ID = 815
+	AtenRad2degDefault                                                 ID = 816
+	AtenRad2degInplaceDefault                                          ID = 817
+	AtenRandDefault                                                    ID = 818
+	AtenRandGenerator                                                  ID = 819
+	AtenRandLikeDefault                                                ID = 820
+	AtenRandLikeGenerator                                              ID = 821
+	AtenRandintDefault                                                 ID = 822
+	AtenRandintGenerator                                               ID = 823
+	AtenRandintLow                                                     ID = 824
+	AtenRandintLowGenerator                                            ID = 825
+	AtenRandintLikeDefault                                             ID = 826
+	AtenRandintLikeLowDtype                                            ID = 827
+	AtenRandnDefault                                                   ID = 828
+	AtenRandnGenerator                                                 ID = 829
+	AtenRandnLikeDefault                                               ID = 830
+	AtenRandnLikeGenerator                                             ID = 831
+	AtenRandomDefault                                                  ID = 832
+	AtenRandomFrom                                                     ID = 833
+	AtenRandomTo                                                       ID = 834
+	AtenRandomInplaceDefault                                           ID = 835
+	AtenRandomInplaceFrom                                              ID = 836
+	AtenRandomInplaceTo                                                ID = 837
+	AtenRandpermDefault                                                ID = 838
+	AtenRandpermGenerator                                              ID = 839
+	AtenRangeDefault                                                   ID = 840
+	AtenRangeStep                                                      ID = 841
+	AtenRavelDefault                                                   ID = 842
+	AtenRealDefault                                                    ID = 843
+	AtenReciprocalDefault                                              ID = 844
+	AtenReciprocalInplaceDefault                                       ID = 845
+	AtenReflectionPad1dDefault                                         ID = 846
+	AtenReflectionPad2dDefault                                         ID = 847
+	AtenReflectionPad3dDefault                                         ID = 848
+	AtenReluDefault                                                    ID = 849
+	AtenRelu6Default                                                   ID = 850
+	AtenRelu6InplaceDefault                                            ID = 851
+	AtenReluInplaceDefault                                             ID = 852
+	AtenRemainderScalar                                                ID = 853
+	AtenRemainderScalarTensor                                          ID = 854
+	AtenRemainderTensor                                                ID = 855
+	AtenRemainderInplaceScalar                                         ID = 856
+	AtenRemainderInplaceTensor                                         ID = 857
+	AtenRenormDefault                                                  ID = 858
+	AtenRenormInplaceDefault                                           ID = 859
+	AtenRepeatDefault                                                  ID = 860
+	AtenRepeatInterleaveTensor                                         ID = 861
+	AtenRepeatInterleaveSelfTensor                                     ID = 862
+	AtenRepeatInterleaveSelfInt                                        ID = 863
+	AtenReplicationPad1dDefault                                        ID = 864
+	AtenReplicationPad2dDefault                                        ID = 865
+	AtenReplicationPad3dDefault                                        ID = 866
+	AtenRequiresGradInplaceDefault                                     ID = 867
+	AtenReshapeDefault                                                 ID = 868
+	AtenReshapeAsDefault                                               ID = 869
+	AtenResizeInplaceDefault                                           ID = 870
+	AtenResolveConjDefault                                             ID = 871
+	AtenResolveNegDefault                                              ID = 872
+	AtenRmsNormDefault                                                 ID = 873
+	AtenRnnReluInput                                                   ID = 874
+	AtenRnnReluCellDefault                                             ID = 875
+	AtenRnnTanhInput                                                   ID = 876
+	AtenRnnTanhCellDefault                                             ID = 877
+	AtenRollDefault                                                    ID = 878
+	AtenRot90Default                                                   ID = 879
+	AtenRoundDecimals                                                  ID = 880
+	AtenRoundDefault                                                   ID = 881
+	AtenRoundInplaceDecimals                                           ID = 882
+	AtenRoundInplaceDefault                                            ID = 883
+	AtenRowStackDefault                                                ID = 884
+	AtenRreluDefault                                                   ID = 885
+	AtenRreluInplaceDefault                                            ID = 886
+	AtenRsqrtDefault                                                   ID = 887
+	AtenRsqrtInplaceDefault                                            ID = 888
+	AtenRsubScalar                                                     ID = 889
+	AtenRsubTensor                                                     ID = 890
+	AtenScalarTensorDefault                                            ID = 891
+	AtenScaledDotProductAttentionDefault                               ID = 892
+	AtenScatterReduce                                                  ID = 893
+	AtenScatterSrc                                                     ID = 894
+	AtenScatterValue                                                   ID = 895
+	AtenScatterValueReduce                                             ID = 896
+	AtenScatterInplaceReduce                                           ID = 897
+	AtenScatterInplaceSrc                                              ID = 898
+	AtenScatterInplaceValue                                            ID = 899
+	AtenScatterInplaceValueReduce                                      ID = 900
+	AtenScatterAddDefault                                              ID = 901
+	AtenScatterAddInplaceDefault                                       ID = 902
+	AtenScatterReduceTwo                                               ID = 903
+	AtenScatterReduceInplaceTwo                                        ID = 904
+	AtenSearchsortedScalar                                             ID = 905
+	AtenSearchsortedTensor                                             ID = 906
+	AtenSelectInt                                                      ID = 907
+	AtenSelectScatterDefault                                           ID = 908
+	AtenSeluDefault                                                    ID = 909
+	AtenSeluInplaceDefault                                             ID = 910
+	AtenSgnDefault                                                     ID = 911
+	AtenSgnInplaceDefault                                              ID = 912
+	AtenSigmoidDefault                                                 ID = 913
+	AtenSigmoidInplaceDefault                                          ID = 914
+	AtenSignDefault                                                    ID = 915
+	AtenSignInplaceDefault                                             ID = 916
+	AtenSignbitDefault                                                 ID = 917
+	AtenSiluDefault                                                    ID = 918
+	AtenSiluInplaceDefault                                             ID = 919
+	AtenSinDefault                                                     ID = 920
+	AtenSinInplaceDefault                                              ID = 921
+	AtenSincDefault                                                    ID = 922
+	AtenSincInplaceDefault                                             ID = 923
+	AtenSinhDefault                                                    ID = 924
+	AtenSinhInplaceDefault                                             ID = 925
+	AtenSizeInt                                                        ID = 926
+	AtenSliceTensor                                                    ID = 927
+	AtenSliceCopyTensor                                                ID = 928
+	AtenSliceScatterDefault                                            ID = 929
+	AtenSmoothL1LossDefault                                            ID = 930
+	AtenSoftMarginLossDefault                                          ID = 931
+	AtenSoftmaxInt                                                     ID = 932
+	AtenSoftplusDefault                                                ID = 933
+	AtenSoftshrinkDefault                                              ID = 934
+	AtenSortDefault                                                    ID = 935
+	AtenSortStable                                                     ID = 936
+	AtenSpecialBesselJ0Default                                         ID = 937
+	AtenSpecialBesselJ1Default                                         ID = 938
+	AtenSpecialBesselY0Default                                         ID = 939
+	AtenSpecialBesselY1Default                                         ID = 940
+	AtenSpecialDigammaDefault                                          ID = 941
+	AtenSpecialEntrDefault                                             ID = 942
+	AtenSpecialErfDefault                                              ID = 943
+	AtenSpecialErfcDefault                                             ID = 944
+	AtenSpecialErfcxDefault                                            ID = 945
+	AtenSpecialErfinvDefault                                           ID = 946
+	AtenSpecialExp2Default                                             ID = 947
+	AtenSpecialExpitDefault                                            ID = 948
+	AtenSpecialExpm1Default                                            ID = 949
+	AtenSpecialGammaincDefault                                         ID = 950
+	AtenSpecialGammainccDefault                                        ID = 951
+	AtenSpecialGammalnDefault                                          ID = 952
+	AtenSpecialI0Default                                               ID = 953
+	AtenSpecialI0eDefault                                              ID = 954
+	AtenSpecialI1Default                                               ID = 955
+	AtenSpecialI1eDefault                                              ID = 956
+	AtenSpecialLog1pDefault                                            ID = 957
+	AtenSpecialLogNdtrDefault                                          ID = 958
+	AtenSpecialLogSoftmaxDefault                                       ID = 959
+	AtenSpecialLogitDefault                                            ID = 960
+	AtenSpecialLogsumexpDefault                                        ID = 961
+	AtenSpecialMultigammalnDefault                                     ID = 962
+	AtenSpecialNdtrDefault                                             ID = 963
+	AtenSpecialNdtriDefault                                            ID = 964
+	AtenSpecialPolygammaDefault                                        ID = 965
+	AtenSpecialPsiDefault                                              ID = 966
+	AtenSpecialRoundDefault                                            ID = 967
+	AtenSpecialSincDefault                                             ID = 968
+	AtenSpecialSoftmaxDefault                                          ID = 969
+	AtenSpecialXlog1pyDefault                                          ID = 970
+	AtenSpecialXlog1pyOtherScalar                                      ID = 971
+	AtenSpecialXlog1pySelfScalar                                       ID = 972
+	AtenSpecialXlogyDefault                                            ID = 973
+	AtenSpecialXlogyOtherScalar                                        ID = 974
+	AtenSpecialXlogySelfScalar                                         ID = 975
+	AtenSpecialZetaDefault                                             ID = 976
+	AtenSpecialZetaOtherScalar                                         ID = 977
+	AtenSpecialZetaSelfScalar                                          ID = 978
+	AtenSplitTensor                                                    ID = 979
+	AtenSplitSizes                                                     ID = 980
+	AtenSplitCopyTensor                                                ID = 981
+	AtenSplitWithSizesDefault                                          ID = 982
+	AtenSplitWithSizesCopyDefault                                      ID = 983
+	AtenSqrtDefault                                                    ID = 984
+	AtenSqrtInplaceDefault                                             ID = 985
+	AtenSquareDefault                                                  ID = 986
+	AtenSquareInplaceDefault                                           ID = 987
+	AtenSqueezeDefault                                                 ID = 988
+	AtenSqueezeDim                                                     ID = 989
+	AtenSqueezeDims                                                    ID = 990
+	AtenSqueezeInplaceDefault                                          ID = 991
+	AtenSqueezeInplaceDim                                              ID = 992
+	AtenSqueezeInplaceDims                                             ID = 993
+	AtenSqueezeCopyDefault                                             ID = 994
+	AtenSqueezeCopyDim                                                 ID = 995
+	AtenSqueezeCopyDims                                                ID = 996
+	AtenStackDefault                                                   ID = 997
+	AtenStdCorrection                                                  ID = 998
+	AtenStdDefault                                                     ID = 999
+	AtenStdDim                                                         ID = 1000
+	AtenStdMeanCorrection                                              ID = 1001
+	AtenStdMeanDefault                                                 ID = 1002
+	AtenStdMeanDim                                                     ID = 1003
+	AtenStftCenter                                                     ID = 1004
+	AtenStftDefault                                                    ID = 1005
+	AtenSubScalar                                                      ID = 1006
+	AtenSubTensor                                                      ID = 1007
+	AtenSubInplaceScalar                                               ID = 1008
+	AtenSubInplaceTensor                                               ID = 1009
+	AtenSubtractScalar                                                 ID = 1010
+	AtenSubtractTensor                                                 ID = 1011
+	AtenSubtractInplaceScalar                                          ID = 1012
+	AtenSubtractInplaceTensor                                          ID = 1013
+	AtenSumDefault                                                     ID = 1014
+	AtenSumDimIntList                                                  ID = 1015
+	AtenSumToSizeDefault                                               ID = 1016
+	AtenSwapaxesDefault                                                ID = 1017
+	AtenSwapaxesInplaceDefault                                         ID = 1018
+	AtenSwapdimsDefault                                                ID = 1019
+	AtenSwapdimsInplaceDefault                                         ID = 1020
+	AtenSymConstrainRangeDefault                                       ID = 1021
+	AtenSymConstrainRangeForSizeDefault                                ID = 1022
+	AtenSymNumelDefault                                                ID = 1023
+	AtenSymSizeDefault                                                 ID = 1024
+	AtenSymSizeInt                                                     ID = 1025
+	AtenSymStorageOffsetDefault                                        ID = 1026
+	AtenSymStrideDefault                                               ID = 1027
+	AtenSymStrideInt                                                   ID = 1028
+	AtenTDefault                                                       ID = 1029
+	AtenTInplaceDefault                                                ID = 1030
+	AtenTCopyDefault                                                   ID = 1031
+	AtenTakeDefault                                                    ID = 1032
+	AtenTakeAlongDimDefault                                            ID = 1033
+	AtenTanDefault                                                     ID = 1034
+	AtenTanInplaceDefault                                              ID = 1035
+	AtenTanhDefault                                                    ID = 1036
+	AtenTanhInplaceDefault                                             ID = 1037
+	AtenTensorSplitIndices                                             ID = 1038
+	AtenTensorSplitSections                                            ID = 1039
+	AtenTensordotDefault                                               ID = 1040
+	AtenThresholdDefault                                               ID = 1041
+	AtenThresholdInplaceDefault                                        ID = 1042
+	AtenTileDefault                                                    ID = 1043
+	AtenToDevice                                                       ID = 1044
+	AtenToDtype                                                        ID = 1045
+	AtenToDtypeLayout                                                  ID = 1046
+	AtenToOther                                                        ID = 1047
+	AtenTopkDefault                                                    ID = 1048
+	AtenTopkValues                                                     ID = 1049
+	AtenTraceDefault                                                   ID = 1050
+	AtenTransposeInt                                                   ID = 1051
+	AtenTransposeInplaceDefault                                        ID = 1052
+	AtenTrapezoidDx                                                    ID = 1053
+	AtenTrapezoidX                                                     ID = 1054
+	AtenTrapzDx                                                        ID = 1055
+	AtenTrapzX                                                         ID = 1056
+	AtenTriangularSolveX                                               ID = 1057
+	AtenTriangularSolveDefault                                         ID = 1058
+	AtenTrilDefault                                                    ID = 1059
+	AtenTrilInplaceDefault                                             ID = 1060
+	AtenTrilIndicesDefault                                             ID = 1061
+	AtenTripletMarginLossDefault                                       ID = 1062
+	AtenTriuDefault                                                    ID = 1063
+	AtenTriuInplaceDefault                                             ID = 1064
+	AtenTriuIndicesDefault                                             ID = 1065
+	AtenTrueDivideScalar                                               ID = 1066
+	AtenTrueDivideTensor                                               ID = 1067
+	AtenTrueDivideInplaceScalar                                        ID = 1068
+	AtenTrueDivideInplaceTensor                                        ID = 1069
+	AtenTruncDefault                                                   ID = 1070
+	AtenTruncInplaceDefault                                            ID = 1071
+	AtenTypeAsDefault                                                  ID = 1072
+	AtenUnbindInt                                                      ID = 1073
+	AtenUnflattenInt                                                   ID = 1074
+	AtenUnfoldDefault                                                  ID = 1075
+	AtenUnfoldCopyDefault                                              ID = 1076
+	AtenUniformDefault                                                 ID = 1077
+	AtenUniformInplaceDefault                                          ID = 1078
+	AtenUniqueConsecutiveDefault                                       ID = 1079
+	AtenUniqueDimDefault                                               ID = 1080
+	AtenUnsafeChunkDefault                                             ID = 1081
+	AtenUnsafeSplitTensor                                              ID = 1082
+	AtenUnsafeSplitWithSizesDefault                                    ID = 1083
+	AtenUnsqueezeDefault                                               ID = 1084
+	AtenUnsqueezeInplaceDefault                                        ID = 1085
+	AtenUnsqueezeCopyDefault                                           ID = 1086
+	AtenUpsampleBicubic2dDefault                                       ID = 1087
+	AtenUpsampleBicubic2dVec                                           ID = 1088
+	AtenUpsampleBilinear2dDefault                                      ID = 1089
+	AtenUpsampleBilinear2dVec                                          ID = 1090
+	AtenUpsampleLinear1dDefault                                        ID = 1091
+	AtenUpsampleLinear1dVec                                            ID = 1092
+	AtenUpsampleNearest1dDefault                                       ID = 1093
+	AtenUpsampleNearest1dVec                                           ID = 1094
+	AtenUpsampleNearest2dDefault                                       ID = 1095
+	AtenUpsampleNearest2dVec                                           ID = 1096
+	AtenUpsampleNearest3dDefault                                       ID = 1097
+	AtenUpsampleNearest3dVec                                           ID = 1098
+	AtenUpsampleTrilinear3dDefault                                     ID = 1099
+	AtenUpsampleTrilinear3dVec                                         ID = 1100
+	AtenVanderDefault                                                  ID = 1101
+	AtenVarCorrection                                                  ID = 1102
+	AtenVarDefault                                                     ID = 1103
+	AtenVarDim                                                         ID = 1104
+	AtenVarMeanCorrection                                              ID = 1105
+	AtenVarMeanDefault                                                 ID = 1106
+	AtenVarMeanDim                                                     ID = 1107
+	AtenVdotDefault                                                    ID = 1108
+	AtenViewDefault                                                    ID = 1109
+	AtenViewDtype                                                      ID = 1110
+	AtenViewAsDefault                                                  ID = 1111
+	AtenViewAsComplexDefault                                           ID = 1112
+	AtenViewAsComplexCopyDefault                                       ID = 1113
+	AtenViewAsRealDefault                                              ID = 1114
+	AtenViewAsRealCopyDefault                                          ID = 1115
+	AtenViewCopyDefault                                                ID = 1116
+	AtenViewCopyDtype                                                  ID = 1117
+	AtenVsplitArray                                                    ID = 1118
+	AtenVsplitInt                                                      ID = 1119
+	AtenVstackDefault                                                  ID = 1120
+	AtenWhereScalar                                                    ID = 1121
+	AtenWhereScalarOther                                               ID = 1122
+	AtenWhereScalarSelf                                                ID = 1123
+	AtenWhereDefault                                                   ID = 1124
+	AtenWhereSelf                                                      ID = 1125
+	AtenXlogyScalarOther                                               ID = 1126
+	AtenXlogyScalarSelf                                                ID = 1127
+	AtenXlogyTensor                                                    ID = 1128
+	AtenXlogyInplaceScalarOther                                        ID = 1129
+	AtenXlogyInplaceTensor                                             ID = 1130
+	AtenZeroDefault                                                    ID = 1131
+	AtenZeroInplaceDefault                                             ID = 1132
+	AtenZerosDefault                                                   ID = 1133
+	AtenZerosLikeDefault                                               ID = 1134
+	BuiltinsRoundDefault                                               ID = 1135
+	DimOrderOpsUnderCloneDimOrderDefault                               ID = 1136
+	DimOrderOpsUnderEmptyDimOrderDefault                               ID = 1137
+	DimOrderOpsUnderToDimOrderCopyDefault                              ID = 1138
+	EtCopyUnderD2hCopyDefault                                          ID = 1139
+	EtCopyUnderH2dCopyDefault                                          ID = 1140
+	ExecutorchAliasDefault                                             ID = 1141
+	ExecutorchUpdateCrossAttnCacheDefault                              ID = 1142
+	ExportAccessSubclassInnerTensorDefault                             ID = 1143
+	HigherOrderAssociativeScanDefault                                  ID = 1144
+	HigherOrderCondDefault                                             ID = 1145
+	HigherOrderMapImplDefault                                          ID = 1146
+	HigherOrderScanDefault                                             ID = 1147
+	HigherOrderWhileLoopDefault                                        ID = 1148
+	HigherOrderWrapWithAutocastDefault                                 ID = 1149
+	HigherOrderWrapWithSetGradEnabledDefault                           ID = 1150
+	KvcacheUpdateAndAttendDefault                                      ID = 1151
+	LlamaChannelwiseGatedDeltaRuleDefault                              ID = 1152
+	LlamaCustomQuantizedSdpaDefault                                    ID = 1153
+	LlamaCustomSdpaDefault                                             ID = 1154
+	LlamaFastHadamardTransformDefault                                  ID = 1155
+	LlamaGatedDeltaRuleDefault                                         ID = 1156
+	LlamaSdpaWithKvCacheDefault                                        ID = 1157
+	LlamaUpdateCacheDefault                                            ID = 1158
+	LlamaUpdateCacheWithIndicesDefault                                 ID = 1159
+	MathCeilDefault                                                    ID = 1160
+	MathFloorDefault                                                   ID = 1161
+	MathTruncDefault                                                   ID = 1162
+	MlxCustomSdpaDefault                                               ID = 1163
+	MlxGatedDeltaRuleDefault                                           ID = 1164
+	MlxGatherMmDefault                                                 ID = 1165
+	MlxGatherQmmDefault                                                ID = 1166
+	MlxKvCacheUpdateDefault                                            ID = 1167
+	MlxMoeGatherInputsDefault                                          ID = 1168
+	MlxMoeScatterOutputsDefault                                        ID = 1169
+	MlxRopeDefault                                                     ID = 1170
+	MlxSampleDefault                                                   ID = 1171
+	MlxTq4CompressDefault                                              ID = 1172
+	MlxTqDequantDefault                                                ID = 1173
+	MlxTqNormDefault                                                   ID = 1174
+	MlxTestVaddDefault                                                 ID = 1175
+	PreprocessTileCropDefault                                          ID = 1176
+	QuantizedDecomposedUnderChooseQparamsPerTokenAsymmetricImplDefault ID = 1177
+	QuantizedDecomposedAddDefault                                      ID = 1178
+	QuantizedDecomposedAddScalar                                       ID = 1179
+	QuantizedDecomposedAddReluDefault                                  ID = 1180
+	QuantizedDecomposedChooseQparamsTensor                             ID = 1181
+	QuantizedDecomposedChooseQparamsPerTokenDefault                    ID = 1182
+	QuantizedDecomposedChooseQparamsPerTokenAsymmetricDefault          ID = 1183
+	QuantizedDecomposedChooseQparamsSymmetricTensor                    ID = 1184
+	QuantizedDecomposedConvertElementTypeNoFuse                        ID = 1185
+	QuantizedDecomposedDequantizePerChannelDefault                     ID = 1186
+	QuantizedDecomposedDequantizePerChannelGroupDefault                ID = 1187
+	QuantizedDecomposedDequantizePerTensorDefault                      ID = 1188
+	QuantizedDecomposedDequantizePerTensorTensor                       ID = 1189
+	QuantizedDecomposedDequantizePerTensorTensor2                      ID = 1190
+	QuantizedDecomposedDequantizePerTokenDefault                       ID = 1191
+	QuantizedDecomposedEmbedding2bitDefault                            ID = 1192
+	QuantizedDecomposedEmbedding2bitDtype                              ID = 1193
+	QuantizedDecomposedEmbedding4bitDefault                            ID = 1194
+	QuantizedDecomposedEmbedding4bitDtype                              ID = 1195
+	QuantizedDecomposedEmbeddingByteDefault                            ID = 1196
+	QuantizedDecomposedEmbeddingByteDtype                              ID = 1197
+	QuantizedDecomposedFakeQuantPerChannelDefault                      ID = 1198
+	QuantizedDecomposedMixedLinearDefault                              ID = 1199
+	QuantizedDecomposedMixedMmDefault                                  ID = 1200
+	QuantizedDecomposedQuantizePerChannelDefault                       ID = 1201
+	QuantizedDecomposedQuantizePerChannelGroupDefault                  ID = 1202
+	QuantizedDecomposedQuantizePerTensorDefault                        ID = 1203
+	QuantizedDecomposedQuantizePerTensorTensor                         ID = 1204
+	QuantizedDecomposedQuantizePerTensorTensor2                        ID = 1205
+	QuantizedDecomposedQuantizePerTokenDefault                         ID = 1206
+	TorchFunctorchPredispatchUnderAddBatchDimDefault                   ID = 1207
+	TorchFunctorchPredispatchUnderRemoveBatchDimDefault                ID = 1208
+	TorchFunctorchPredispatchUnderVmapDecrementNestingDefault          ID = 1209
+	TorchFunctorchPredispatchUnderVmapIncrementNestingDefault          ID = 1210
+	TorchFunctorchPredispatchLazyLoadDecompositionsDefault             ID = 1211
+	TorchUnderSymAcosDefault                                           ID = 1212
+	TorchUnderSymAsinDefault                                           ID = 1213
+	TorchUnderSymAtanDefault                                           ID = 1214
+	TorchUnderSymCosDefault                                            ID = 1215
+	TorchUnderSymCoshDefault                                           ID = 1216
+	TorchUnderSymLog2Default                                           ID = 1217
+	TorchUnderSymSinDefault                                            ID = 1218
+	TorchUnderSymSinhDefault                                           ID = 1219
+	TorchUnderSymSqrtDefault                                           ID = 1220
+	TorchUnderSymTanDefault                                            ID = 1221
+	TorchUnderSymTanhDefault                                           ID = 1222
+	TorchSymFloatDefault                                               ID = 1223
+	TorchSymFreshSizeDefault                                           ID = 1224
+	TorchSymIntDefault                                                 ID = 1225
+	TorchSymIteDefault                                                 ID = 1226
+	TorchSymMaxDefault                                                 ID = 1227
+	TorchSymMinDefault                                                 ID = 1228
+	TorchSymNotDefault                                                 ID = 1229
+	TorchSymSumDefault                                                 ID = 1230
+	TorchaoChooseQparamsAffineDefault                                  ID = 1231
+	TorchaoChooseScaleFloat8Default                                    ID = 1232
+	TorchaoDequantizeAffineDefault                                     ID = 1233
+	TorchaoDequantizeAffineFloat8NonDecomposedDefault                  ID = 1234
+	TorchaoDequantizeGgufDefault                                       ID = 1235
+	TorchaoDequantizeInt4TensorDefault                                 ID = 1236
+	TorchaoDequantizeMxDefault                                         ID = 1237
+	TorchaoDequantizeNvfp4Default                                      ID = 1238
+	TorchaoIntMatmulDefault                                            ID = 1239
+	TorchaoIntScaledMatmulDefault                                      ID = 1240
+	TorchaoQuantizeAffineDefault                                       ID = 1241
+	TorchaoQuantizeAffineFloat8NonDecomposedDefault                    ID = 1242
+	TransformersGroupedMmFallbackDefault                               ID = 1243
 	// Count is one more than the largest ID.
-	Count = 2
+	Count = 1244
 )
 
 var infos = [...]Info{
 	{Name: "unknown"},
 	{
+		Doc:  "The absolute value of a number.",
+		Name: "_operator.abs.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "a",
+				Type: TAny,
+			}},
+			Base: "abs",
+			NS:   "_operator",
+			Rets: []Ret{{Type: TAny}},
+		},
+		Stages: 15,
+		Text:   "_operator::abs(Any a) -> Any",
+	},
+	{
+		Doc:  "The sum of two numbers.",
+		Name: "_operator.add.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "a",
+				Type: TAny,
+			}, {
+				Name: "b",
+				Type: TAny,
+			}},
+			Base: "add",
+			NS:   "_operator",
+			Rets: []Ret{{Type: TAny}},
+		},
+		Stages: 15,
+		Text:   "_operator::add(Any a, Any b) -> Any",
+	},
+	{
+		Doc:  "Bit by bit and, logical for bools.",
+		Name: "_operator.and_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "a",
+				Type: TAny,
+			}, {
+				Name: "b",
+				Type: TAny,
+			}},
+			Base: "and_",
+			NS:   "_operator",
+			Rets: []Ret{{Type: TAny}},
+		},
+		Stages: 15,
+		Text:   "_operator::and_(Any a, Any b) -> Any",
+	},
+	{
+		Doc:  "Whether two numbers are equal.",
+		Name: "_operator.eq.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "a",
+				Type: TAny,
+			}, {
+				Name: "b",
+				Type: TAny,
+			}},
+			Base: "eq",
+			NS:   "_operator",
+			Rets: []Ret{{Type: TAny}},
+		},
+		Stages: 15,
+		Text:   "_operator::eq(Any a, Any b) -> Any",
+	},
+	{
+		Doc:  "The quotient rounded down.",
+		Name: "_operator.floordiv.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "a",
+				Type: TAny,
+			}, {
+				Name: "b",
+				Type: TAny,
+			}},
+			Base: "floordiv",
+			NS:   "_operator",
+			Rets: []Ret{{Type: TAny}},
+		},
+		Stages: 15,
+		Text:   "_operator::floordiv(Any a, Any b) -> Any",
+	},
+	{
+		Doc:  "Whether a >= b.",
+		Name: "_operator.ge.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "a",
+				Type: TAny,
+			}, {
+				Name: "b",
+				Type: TAny,
+			}},
+			Base: "ge",
+			NS:   "_operator",
+			Rets: []Ret{{Type: TAny}},
+		},
+		Stages: 15,
+		Text:   "_operator::ge(Any a, Any b) -> Any",
+	},
+	{
+		Doc:  "Whether a > b.",
+		Name: "_operator.gt.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "a",
+				Type: TAny,
+			}, {
+				Name: "b",
+				Type: TAny,
+			}},
+			Base: "gt",
+			NS:   "_operator",
+			Rets: []Ret{{Type: TAny}},
+		},
+		Stages: 15,
+		Text:   "_operator::gt(Any a, Any b) -> Any",
+	},
+	{
+		Doc:  "Whether a <= b.",
+		Name: "_operator.le.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "a",
+				Type: TAny,
+			}, {
+				Name: "b",
+				Type: TAny,
+			}},
+			Base: "le",
+			NS:   "_operator",
+			Rets: []Ret{{Type: TAny}},
+		},
+		Stages: 15,
+		Text:   "_operator::le(Any a, Any b) -> Any",
+	},
+	{
+		Doc:  "a shifted left by b bits.",
+		Name: "_operator.lshift.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "a",
+				Type: TAny,
+			}, {
+				Name: "b",
+				Type: TAny,
+			}},
+			Base: "lshift",
+			NS:   "_operator",
+			Rets: []Ret{{Type: TAny}},
+		},
+		Stages: 15,
+		Text:   "_operator::lshift(Any a, Any b) -> Any",
+	},
+	{
+		Doc:  "Whether a < b.",
+		Name: "_operator.lt.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "a",
+				Type: TAny,
+			}, {
+				Name: "b",
+				Type: TAny,
+			}},
+			Base: "lt",
+			NS:   "_operator",
+			Rets: []Ret{{Type: TAny}},
+		},
+		Stages: 15,
+		Text:   "_operator::lt(Any a, Any b) -> Any",
+	},
+	{
+		Doc:  "The remainder with the sign of the divisor.",
+		Name: "_operator.mod.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "a",
+				Type: TAny,
+			}, {
+				Name: "b",
+				Type: TAny,
+			}},
+			Base: "mod",
+			NS:   "_operator",
+			Rets: []Ret{{Type: TAny}},
+		},
+		Stages: 15,
+		Text:   "_operator::mod(Any a, Any b) -> Any",
+	},
+	{
+		Doc:  "The product of two numbers.",
+		Name: "_operator.mul.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "a",
+				Type: TAny,
+			}, {
+				Name: "b",
+				Type: TAny,
+			}},
+			Base: "mul",
+			NS:   "_operator",
+			Rets: []Ret{{Type: TAny}},
+		},
+		Stages: 15,
+		Text:   "_operator::mul(Any a, Any b) -> Any",
+	},
+	{
+		Doc:  "Whether two numbers differ.",
+		Name: "_operator.ne.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "a",
+				Type: TAny,
+			}, {
+				Name: "b",
+				Type: TAny,
+			}},
+			Base: "ne",
+			NS:   "_operator",
+			Rets: []Ret{{Type: TAny}},
+		},
+		Stages: 15,
+		Text:   "_operator::ne(Any a, Any b) -> Any",
+	},
+	{
+		Doc:  "The number with its sign changed.",
+		Name: "_operator.neg.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "a",
+				Type: TAny,
+			}},
+			Base: "neg",
+			NS:   "_operator",
+			Rets: []Ret{{Type: TAny}},
+		},
+		Stages: 15,
+		Text:   "_operator::neg(Any a) -> Any",
+	},
+	{
+		Doc:  "Logical negation.",
+		Name: "_operator.not_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "a",
+				Type: TAny,
+			}},
+			Base: "not_",
+			NS:   "_operator",
+			Rets: []Ret{{Type: TAny}},
+		},
+		Stages: 15,
+		Text:   "_operator::not_(Any a) -> Any",
+	},
+	{
+		Doc:  "Bit by bit or, logical for bools.",
+		Name: "_operator.or_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "a",
+				Type: TAny,
+			}, {
+				Name: "b",
+				Type: TAny,
+			}},
+			Base: "or_",
+			NS:   "_operator",
+			Rets: []Ret{{Type: TAny}},
+		},
+		Stages: 15,
+		Text:   "_operator::or_(Any a, Any b) -> Any",
+	},
+	{
+		Doc:  "The number itself.",
+		Name: "_operator.pos.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "a",
+				Type: TAny,
+			}},
+			Base: "pos",
+			NS:   "_operator",
+			Rets: []Ret{{Type: TAny}},
+		},
+		Stages: 15,
+		Text:   "_operator::pos(Any a) -> Any",
+	},
+	{
+		Doc:  "a to the power of b.",
+		Name: "_operator.pow.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "a",
+				Type: TAny,
+			}, {
+				Name: "b",
+				Type: TAny,
+			}},
+			Base: "pow",
+			NS:   "_operator",
+			Rets: []Ret{{Type: TAny}},
+		},
+		Stages: 15,
+		Text:   "_operator::pow(Any a, Any b) -> Any",
+	},
+	{
+		Doc:  "a shifted right by b bits.",
+		Name: "_operator.rshift.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "a",
+				Type: TAny,
+			}, {
+				Name: "b",
+				Type: TAny,
+			}},
+			Base: "rshift",
+			NS:   "_operator",
+			Rets: []Ret{{Type: TAny}},
+		},
+		Stages: 15,
+		Text:   "_operator::rshift(Any a, Any b) -> Any",
+	},
+	{
+		Doc:  "The difference of two numbers.",
+		Name: "_operator.sub.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "a",
+				Type: TAny,
+			}, {
+				Name: "b",
+				Type: TAny,
+			}},
+			Base: "sub",
+			NS:   "_operator",
+			Rets: []Ret{{Type: TAny}},
+		},
+		Stages: 15,
+		Text:   "_operator::sub(Any a, Any b) -> Any",
+	},
+	{
+		Doc:  "The quotient of two numbers as a float.",
+		Name: "_operator.truediv.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "a",
+				Type: TAny,
+			}, {
+				Name: "b",
+				Type: TAny,
+			}},
+			Base: "truediv",
+			NS:   "_operator",
+			Rets: []Ret{{Type: TAny}},
+		},
+		Stages: 15,
+		Text:   "_operator::truediv(Any a, Any b) -> Any",
+	},
+	{
+		Doc:  "Bit by bit exclusive or.",
+		Name: "_operator.xor.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "a",
+				Type: TAny,
+			}, {
+				Name: "b",
+				Type: TAny,
+			}},
+			Base: "xor",
+			NS:   "_operator",
+			Rets: []Ret{{Type: TAny}},
+		},
+		Stages: 15,
+		Text:   "_operator::xor(Any a, Any b) -> Any",
+	},
+	{
+		Decomp: true,
+		Doc:    "Python's & operator: bitwise_and.",
+		Name:   "aten.__and__.Scalar",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "other",
+				Type: TScalar,
+			}},
+			Base:     "__and__",
+			NS:       "aten",
+			Overload: "Scalar",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::__and__.Scalar(Tensor self, Scalar other) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Python's & operator: bitwise_and.",
+		Name:   "aten.__and__.Tensor",
+		Schema: Schema{
+			Args:     []Arg{{Name: "self"}, {Name: "other"}},
+			Base:     "__and__",
+			NS:       "aten",
+			Overload: "Tensor",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::__and__.Tensor(Tensor self, Tensor other) -> Tensor",
+	},
+	{
+		Doc:        "Python's &= operator.",
+		Functional: AtenDunderAndScalar,
+		Mutates:    true,
+		Name:       "aten.__iand__.Scalar",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {
+				Name: "other",
+				Type: TScalar,
+			}},
+			Base:     "__iand__",
+			NS:       "aten",
+			Overload: "Scalar",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::__iand__.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
+	},
+	{
+		Doc:        "Python's &= operator.",
+		Functional: AtenDunderAndTensor,
+		Mutates:    true,
+		Name:       "aten.__iand__.Tensor",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {Name: "other"}},
+			Base:     "__iand__",
+			NS:       "aten",
+			Overload: "Tensor",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::__iand__.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
+	},
+	{
+		Doc:        "Python's <<= operator.",
+		Functional: AtenDunderLshiftScalar,
+		Mutates:    true,
+		Name:       "aten.__ilshift__.Scalar",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {
+				Name: "other",
+				Type: TScalar,
+			}},
+			Base:     "__ilshift__",
+			NS:       "aten",
+			Overload: "Scalar",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::__ilshift__.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
+	},
+	{
+		Doc:        "Python's <<= operator.",
+		Functional: AtenDunderLshiftTensor,
+		Mutates:    true,
+		Name:       "aten.__ilshift__.Tensor",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {Name: "other"}},
+			Base:     "__ilshift__",
+			NS:       "aten",
+			Overload: "Tensor",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::__ilshift__.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
+	},
+	{
+		Doc:        "Python's |= operator.",
+		Functional: AtenDunderOrScalar,
+		Mutates:    true,
+		Name:       "aten.__ior__.Scalar",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {
+				Name: "other",
+				Type: TScalar,
+			}},
+			Base:     "__ior__",
+			NS:       "aten",
+			Overload: "Scalar",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::__ior__.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
+	},
+	{
+		Doc:        "Python's |= operator.",
+		Functional: AtenDunderOrTensor,
+		Mutates:    true,
+		Name:       "aten.__ior__.Tensor",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {Name: "other"}},
+			Base:     "__ior__",
+			NS:       "aten",
+			Overload: "Tensor",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::__ior__.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
+	},
+	{
+		Doc:        "Python's >>= operator.",
+		Functional: AtenDunderRshiftScalar,
+		Mutates:    true,
+		Name:       "aten.__irshift__.Scalar",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {
+				Name: "other",
+				Type: TScalar,
+			}},
+			Base:     "__irshift__",
+			NS:       "aten",
+			Overload: "Scalar",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::__irshift__.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
+	},
+	{
+		Doc:        "Python's >>= operator.",
+		Functional: AtenDunderRshiftTensor,
+		Mutates:    true,
+		Name:       "aten.__irshift__.Tensor",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {Name: "other"}},
+			Base:     "__irshift__",
+			NS:       "aten",
+			Overload: "Tensor",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::__irshift__.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
+	},
+	{
+		Doc:        "Python's ^= operator.",
+		Functional: AtenDunderXorScalar,
+		Mutates:    true,
+		Name:       "aten.__ixor__.Scalar",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {
+				Name: "other",
+				Type: TScalar,
+			}},
+			Base:     "__ixor__",
+			NS:       "aten",
+			Overload: "Scalar",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::__ixor__.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
+	},
+	{
+		Doc:        "Python's ^= operator.",
+		Functional: AtenDunderXorTensor,
+		Mutates:    true,
+		Name:       "aten.__ixor__.Tensor",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {Name: "other"}},
+			Base:     "__ixor__",
+			NS:       "aten",
+			Overload: "Tensor",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::__ixor__.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
+	},
+	{
+		Decomp: true,
+		Doc:    "Python's << operator: bitwise_left_shift.",
+		Name:   "aten.__lshift__.Scalar",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "other",
+				Type: TScalar,
+			}},
+			Base:     "__lshift__",
+			NS:       "aten",
+			Overload: "Scalar",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::__lshift__.Scalar(Tensor self, Scalar other) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Python's << operator: bitwise_left_shift.",
+		Name:   "aten.__lshift__.Tensor",
+		Schema: Schema{
+			Args:     []Arg{{Name: "self"}, {Name: "other"}},
+			Base:     "__lshift__",
+			NS:       "aten",
+			Overload: "Tensor",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::__lshift__.Tensor(Tensor self, Tensor other) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Python's | operator: bitwise_or.",
+		Name:   "aten.__or__.Scalar",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "other",
+				Type: TScalar,
+			}},
+			Base:     "__or__",
+			NS:       "aten",
+			Overload: "Scalar",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::__or__.Scalar(Tensor self, Scalar other) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Python's | operator: bitwise_or.",
+		Name:   "aten.__or__.Tensor",
+		Schema: Schema{
+			Args:     []Arg{{Name: "self"}, {Name: "other"}},
+			Base:     "__or__",
+			NS:       "aten",
+			Overload: "Tensor",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::__or__.Tensor(Tensor self, Tensor other) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Python's >> operator: bitwise_right_shift.",
+		Name:   "aten.__rshift__.Scalar",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "other",
+				Type: TScalar,
+			}},
+			Base:     "__rshift__",
+			NS:       "aten",
+			Overload: "Scalar",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::__rshift__.Scalar(Tensor self, Scalar other) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Python's >> operator: bitwise_right_shift.",
+		Name:   "aten.__rshift__.Tensor",
+		Schema: Schema{
+			Args:     []Arg{{Name: "self"}, {Name: "other"}},
+			Base:     "__rshift__",
+			NS:       "aten",
+			Overload: "Tensor",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::__rshift__.Tensor(Tensor self, Tensor other) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Python's ^ operator: bitwise_xor.",
+		Name:   "aten.__xor__.Scalar",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "other",
+				Type: TScalar,
+			}},
+			Base:     "__xor__",
+			NS:       "aten",
+			Overload: "Scalar",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::__xor__.Scalar(Tensor self, Scalar other) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Python's ^ operator: bitwise_xor.",
+		Name:   "aten.__xor__.Tensor",
+		Schema: Schema{
+			Args:     []Arg{{Name: "self"}, {Name: "other"}},
+			Base:     "__xor__",
+			NS:       "aten",
+			Overload: "Tensor",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::__xor__.Tensor(Tensor self, Tensor other) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Means of windows chosen so that the output has the given size.",
+		Name:   "aten._adaptive_avg_pool2d.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				List: true,
+				Name: "output_size",
+				Size: 2,
+				Type: TInt,
+			}},
+			Base: "_adaptive_avg_pool2d",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::_adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Means of windows chosen so that the output has the given size.",
+		Name:   "aten._adaptive_avg_pool3d.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				List: true,
+				Name: "output_size",
+				Size: 3,
+				Type: TInt,
+			}},
+			Base: "_adaptive_avg_pool3d",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::_adaptive_avg_pool3d(Tensor self, SymInt[3] output_size) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "addmm followed by relu or gelu.",
+		Name:   "aten._addmm_activation.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "mat1"}, {Name: "mat2"}, {
+				Default:    "1",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "beta",
+				Type:       TScalar,
+			}, {
+				Default:    "1",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "alpha",
+				Type:       TScalar,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "use_gelu",
+				Type:       TBool,
+			}},
+			Base: "_addmm_activation",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::_addmm_activation(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1, bool use_gelu=False) -> Tensor",
+	},
+	{
+		Doc:    "Fails at run time where the element is zero.",
+		Effect: true,
+		Name:   "aten._assert_async.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "_assert_async",
+			NS:   "aten",
+		},
+		Stages: 15,
+		Text:   "aten::_assert_async(Tensor self) -> ()",
+	},
+	{
+		Doc:    "Fails at run time where the element is zero.",
+		Effect: true,
+		Name:   "aten._assert_async.msg",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "assert_msg",
+				Type: TStr,
+			}},
+			Base:     "_assert_async",
+			NS:       "aten",
+			Overload: "msg",
+		},
+		Stages: 15,
+		Text:   "aten::_assert_async.msg(Tensor self, str assert_msg) -> ()",
+	},
+	{
+		Doc:    "Fails at run time where the number is zero.",
+		Effect: true,
+		Name:   "aten._assert_scalar.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "self",
+				Type: TScalar,
+			}, {
+				Name: "assert_msg",
+				Type: TStr,
+			}},
+			Base: "_assert_scalar",
+			NS:   "aten",
+		},
+		Stages: 15,
+		Text:   "aten::_assert_scalar(Scalar self, str assert_msg) -> ()",
+	},
+	{
+		Doc:    "Fails where size, strides, type, device or layout differ from those given.",
+		Effect: true,
+		Name:   "aten._assert_tensor_metadata.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "a"}, {
+				Default:    "None",
+				HasDefault: true,
+				List:       true,
+				Name:       "size",
+				Opt:        true,
+				Type:       TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				List:       true,
+				Name:       "stride",
+				Opt:        true,
+				Type:       TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "device",
+				Opt:        true,
+				Type:       TDevice,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "layout",
+				Opt:        true,
+				Type:       TLayout,
+			}},
+			Base: "_assert_tensor_metadata",
+			NS:   "aten",
+		},
+		Stages: 15,
+		Text:   "aten::_assert_tensor_metadata(Tensor a, SymInt[]? size=None, SymInt[]? stride=None, ScalarType? dtype=None, *, Device? device=None, Layout? layout=None) -> ()",
+	},
+	{
+		Decomp: true,
+		Doc:    "The input in full precision inside an autocast region.",
+		Name:   "aten._autocast_to_full_precision.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+			}, {
+				Name: "cuda_enabled",
+				Type: TBool,
+			}, {
+				Name: "cpu_enabled",
+				Type: TBool,
+			}},
+			Base: "_autocast_to_full_precision",
+			NS:   "aten",
+			Rets: []Ret{{Alias: 'a'}},
+		},
+		Stages: 15,
+		Text:   "aten::_autocast_to_full_precision(Tensor(a) self, bool cuda_enabled, bool cpu_enabled) -> Tensor(a)",
+		View:   true,
+	},
+	{
+		Decomp: true,
+		Doc:    "The input in reduced precision inside an autocast region.",
+		Name:   "aten._autocast_to_reduced_precision.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+			}, {
+				Name: "cuda_enabled",
+				Type: TBool,
+			}, {
+				Name: "cpu_enabled",
+				Type: TBool,
+			}, {
+				Name: "cuda_dtype",
+				Type: TDType,
+			}, {
+				Name: "cpu_dtype",
+				Type: TDType,
+			}},
+			Base: "_autocast_to_reduced_precision",
+			NS:   "aten",
+			Rets: []Ret{{Alias: 'a'}},
+		},
+		Stages: 15,
+		Text:   "aten::_autocast_to_reduced_precision(Tensor(a) self, bool cuda_enabled, bool cpu_enabled, ScalarType cuda_dtype, ScalarType cpu_dtype) -> Tensor(a)",
+		View:   true,
+	},
+	{
+		Decomp: true,
+		Doc:    "Batch normalisation by given statistics.",
+		Name:   "aten._batch_norm_no_update.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {
+				Name: "weight",
+				Opt:  true,
+			}, {
+				Name: "bias",
+				Opt:  true,
+			}, {
+				Name: "running_mean",
+				Opt:  true,
+			}, {
+				Name: "running_var",
+				Opt:  true,
+			}, {
+				Name: "momentum",
+				Type: TFloat,
+			}, {
+				Name: "eps",
+				Type: TFloat,
+			}},
+			Base: "_batch_norm_no_update",
+			NS:   "aten",
+			Rets: []Ret{{}, {}, {}, {}},
+		},
+		Stages: 15,
+		Text:   "aten::_batch_norm_no_update(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, float momentum, float eps) -> (Tensor, Tensor, Tensor, Tensor)",
+	},
+	{
+		Doc:  "p-norm distances between all pairs of rows.",
+		Name: "aten._cdist_forward.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "x1"}, {Name: "x2"}, {
+				Name: "p",
+				Type: TFloat,
+			}, {
+				Name: "compute_mode",
+				Opt:  true,
+				Type: TInt,
+			}},
+			Base: "_cdist_forward",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::_cdist_forward(Tensor x1, Tensor x2, float p, int? compute_mode) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "The complex conjugate as a lazy view.",
+		Name:   "aten._conj.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+			}},
+			Base: "_conj",
+			NS:   "aten",
+			Rets: []Ret{{Alias: 'a'}},
+		},
+		Stages: 15,
+		Text:   "aten::_conj(Tensor(a) self) -> Tensor(a)",
+		View:   true,
+	},
+	{
+		Decomp: true,
+		Doc:    "The same as aten._conj, as a copy.",
+		Name:   "aten._conj_copy.default",
+		SameAs: AtenUnderConjDefault,
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "_conj_copy",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::_conj_copy(Tensor self) -> Tensor",
+	},
+	{
+		Doc:  "The complex conjugate, written out.",
+		Name: "aten._conj_physical.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "_conj_physical",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::_conj_physical(Tensor self) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Convolution with backend flags.",
+		Name:   "aten._convolution.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {Name: "weight"}, {
+				Name: "bias",
+				Opt:  true,
+			}, {
+				List: true,
+				Name: "stride",
+				Type: TInt,
+			}, {
+				List: true,
+				Name: "padding",
+				Type: TInt,
+			}, {
+				List: true,
+				Name: "dilation",
+				Type: TInt,
+			}, {
+				Name: "transposed",
+				Type: TBool,
+			}, {
+				List: true,
+				Name: "output_padding",
+				Type: TInt,
+			}, {
+				Name: "groups",
+				Type: TInt,
+			}, {
+				Name: "benchmark",
+				Type: TBool,
+			}, {
+				Name: "deterministic",
+				Type: TBool,
+			}, {
+				Name: "cudnn_enabled",
+				Type: TBool,
+			}, {
+				Name: "allow_tf32",
+				Type: TBool,
+			}},
+			Base: "_convolution",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::_convolution(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups, bool benchmark, bool deterministic, bool cudnn_enabled, bool allow_tf32) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Convolution with backend flags.",
+		Name:   "aten._convolution.deprecated",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {Name: "weight"}, {
+				Name: "bias",
+				Opt:  true,
+			}, {
+				List: true,
+				Name: "stride",
+				Type: TInt,
+			}, {
+				List: true,
+				Name: "padding",
+				Type: TInt,
+			}, {
+				List: true,
+				Name: "dilation",
+				Type: TInt,
+			}, {
+				Name: "transposed",
+				Type: TBool,
+			}, {
+				List: true,
+				Name: "output_padding",
+				Type: TInt,
+			}, {
+				Name: "groups",
+				Type: TInt,
+			}, {
+				Name: "benchmark",
+				Type: TBool,
+			}, {
+				Name: "deterministic",
+				Type: TBool,
+			}, {
+				Name: "cudnn_enabled",
+				Type: TBool,
+			}},
+			Base:     "_convolution",
+			NS:       "aten",
+			Overload: "deprecated",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::_convolution.deprecated(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, int[] output_padding, SymInt groups, bool benchmark, bool deterministic, bool cudnn_enabled) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Convolution with padding \"same\" or \"valid\".",
+		Name:   "aten._convolution_mode.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {Name: "weight"}, {
+				Name: "bias",
+				Opt:  true,
+			}, {
+				List: true,
+				Name: "stride",
+				Type: TInt,
+			}, {
+				Name: "padding",
+				Type: TStr,
+			}, {
+				List: true,
+				Name: "dilation",
+				Type: TInt,
+			}, {
+				Name: "groups",
+				Type: TInt,
+			}},
+			Base: "_convolution_mode",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::_convolution_mode(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, str padding, SymInt[] dilation, SymInt groups) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "A tensor of zeros without storage.",
+		Name:   "aten._efficientzerotensor.default",
+		Schema: Schema{
+			Args: []Arg{{
+				List: true,
+				Name: "size",
+				Type: TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "layout",
+				Opt:        true,
+				Type:       TLayout,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "device",
+				Opt:        true,
+				Type:       TDevice,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "pin_memory",
+				Opt:        true,
+				Type:       TBool,
+			}},
+			Base: "_efficientzerotensor",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::_efficientzerotensor(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Sums, means or maxima of bags of embedding rows.",
+		Name:   "aten._embedding_bag.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "weight"}, {Name: "indices"}, {Name: "offsets"}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "scale_grad_by_freq",
+				Type:       TBool,
+			}, {
+				Default:    "0",
+				HasDefault: true,
+				Name:       "mode",
+				Type:       TInt,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "sparse",
+				Type:       TBool,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "per_sample_weights",
+				Opt:        true,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "include_last_offset",
+				Type:       TBool,
+			}, {
+				Default:    "-1",
+				HasDefault: true,
+				Name:       "padding_idx",
+				Type:       TInt,
+			}},
+			Base: "_embedding_bag",
+			NS:   "aten",
+			Rets: []Ret{{}, {}, {}, {}},
+		},
+		Stages: 15,
+		Text:   "aten::_embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False, int padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor)",
+	},
+	{
+		Decomp: true,
+		Doc:    "Sums, means or maxima of bags of embedding rows.",
+		Name:   "aten._embedding_bag_forward_only.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "weight"}, {Name: "indices"}, {Name: "offsets"}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "scale_grad_by_freq",
+				Type:       TBool,
+			}, {
+				Default:    "0",
+				HasDefault: true,
+				Name:       "mode",
+				Type:       TInt,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "sparse",
+				Type:       TBool,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "per_sample_weights",
+				Opt:        true,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "include_last_offset",
+				Type:       TBool,
+			}, {
+				Default:    "-1",
+				HasDefault: true,
+				Name:       "padding_idx",
+				Type:       TInt,
+			}},
+			Base: "_embedding_bag_forward_only",
+			NS:   "aten",
+			Rets: []Ret{{}, {}, {}, {}},
+		},
+		Stages: 15,
+		Text:   "aten::_embedding_bag_forward_only(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False, int padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor)",
+	},
+	{
+		Decomp: true,
+		Doc:    "Euclidean distances between all pairs of rows.",
+		Name:   "aten._euclidean_dist.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "x1"}, {Name: "x2"}},
+			Base: "_euclidean_dist",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::_euclidean_dist(Tensor x1, Tensor x2) -> Tensor",
+	},
+	{
+		Doc:  "The complex Fourier transform.",
+		Name: "aten._fft_c2c.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				List: true,
+				Name: "dim",
+				Type: TInt,
+			}, {
+				Name: "normalization",
+				Type: TInt,
+			}, {
+				Name: "forward",
+				Type: TBool,
+			}},
+			Base: "_fft_c2c",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::_fft_c2c(Tensor self, SymInt[] dim, int normalization, bool forward) -> Tensor",
+	},
+	{
+		Doc:  "The inverse Fourier transform to real output.",
+		Name: "aten._fft_c2r.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				List: true,
+				Name: "dim",
+				Type: TInt,
+			}, {
+				Name: "normalization",
+				Type: TInt,
+			}, {
+				Name: "last_dim_size",
+				Type: TInt,
+			}},
+			Base: "_fft_c2r",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::_fft_c2r(Tensor self, int[] dim, int normalization, SymInt last_dim_size) -> Tensor",
+	},
+	{
+		Doc:  "The Fourier transform of real input.",
+		Name: "aten._fft_r2c.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				List: true,
+				Name: "dim",
+				Type: TInt,
+			}, {
+				Name: "normalization",
+				Type: TInt,
+			}, {
+				Name: "onesided",
+				Type: TBool,
+			}},
+			Base: "_fft_r2c",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::_fft_r2c(Tensor self, int[] dim, int normalization, bool onesided) -> Tensor",
+	},
+	{
+		Doc:  "Fails at run time where the element is zero; passes a token on.",
+		Name: "aten._functional_assert_async.msg",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "assert_msg",
+				Type: TStr,
+			}, {Name: "dep_token"}},
+			Base:     "_functional_assert_async",
+			NS:       "aten",
+			Overload: "msg",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::_functional_assert_async.msg(Tensor self, str assert_msg, Tensor dep_token) -> Tensor",
+	},
+	{
+		Doc:  "Fails at run time where the number is zero; passes a token on.",
+		Name: "aten._functional_assert_scalar.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "self",
+				Type: TScalar,
+			}, {
+				Name: "assert_msg",
+				Type: TStr,
+			}, {Name: "dep_token"}},
+			Base: "_functional_assert_scalar",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::_functional_assert_scalar(Scalar self, str assert_msg, Tensor dep_token) -> Tensor",
+	},
+	{
+		Doc:  "Says that a number lies within bounds; passes a token on.",
+		Name: "aten._functional_sym_constrain_range.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "size",
+				Type: TScalar,
+			}, {
+				Name: "min",
+				Opt:  true,
+				Type: TInt,
+			}, {
+				Name: "max",
+				Opt:  true,
+				Type: TInt,
+			}, {Name: "dep_token"}},
+			Base: "_functional_sym_constrain_range",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::_functional_sym_constrain_range(Scalar size, int? min, int? max, Tensor dep_token) -> Tensor",
+	},
+	{
+		Doc:  "Says that a number lies within bounds; passes a token on.",
+		Name: "aten._functional_sym_constrain_range_for_size.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "size",
+				Type: TScalar,
+			}, {
+				Name: "min",
+				Opt:  true,
+				Type: TInt,
+			}, {
+				Name: "max",
+				Opt:  true,
+				Type: TInt,
+			}, {Name: "dep_token"}},
+			Base: "_functional_sym_constrain_range_for_size",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::_functional_sym_constrain_range_for_size(Scalar size, int? min, int? max, Tensor dep_token) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "rms_norm with the reciprocal of the root mean square.",
+		Name:   "aten._fused_rms_norm.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {
+				List: true,
+				Name: "normalized_shape",
+				Type: TInt,
+			}, {
+				Name: "weight",
+				Opt:  true,
+			}, {
+				Name: "eps",
+				Opt:  true,
+				Type: TFloat,
+			}},
+			Base: "_fused_rms_norm",
+			NS:   "aten",
+			Rets: []Ret{{}, {}},
+		},
+		Stages: 15,
+		Text:   "aten::_fused_rms_norm(Tensor input, int[] normalized_shape, Tensor? weight, float? eps) -> (Tensor, Tensor)",
+	},
+	{
+		Decomp: true,
+		Doc:    "Products of groups of rows with one matrix a group; offs are the ends of the groups.",
+		Name:   "aten._grouped_mm.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "mat2"}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "offs",
+				Opt:        true,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "bias",
+				Opt:        true,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "out_dtype",
+				Opt:        true,
+				Type:       TDType,
+			}},
+			Base: "_grouped_mm",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::_grouped_mm(Tensor self, Tensor mat2, Tensor? offs=None, Tensor? bias=None, ScalarType? out_dtype=None) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "index_put as autograd calls it.",
+		Name:   "aten._index_put_impl.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				ElemOpt: true,
+				List:    true,
+				Name:    "indices",
+			}, {Name: "values"}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "accumulate",
+				Type:       TBool,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "unsafe",
+				Type:       TBool,
+			}},
+			Base: "_index_put_impl",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::_index_put_impl(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False, bool unsafe=False) -> Tensor",
+	},
+	{
+		Doc:        "index_put as autograd calls it, written to self.",
+		Functional: AtenUnderIndexPutImplDefault,
+		Mutates:    true,
+		Name:       "aten._index_put_impl_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {
+				ElemOpt: true,
+				List:    true,
+				Name:    "indices",
+			}, {Name: "values"}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "accumulate",
+				Type:       TBool,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "unsafe",
+				Type:       TBool,
+			}},
+			Base: "_index_put_impl_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::_index_put_impl_(Tensor(a!) self, Tensor?[] indices, Tensor values, bool accumulate=False, bool unsafe=False) -> Tensor(a!)",
+	},
+	{
+		Decomp: true,
+		Doc:    "The product of two int8 matrices in int32.",
+		Name:   "aten._int_mm.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "mat2"}},
+			Base: "_int_mm",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::_int_mm(Tensor self, Tensor mat2) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Whether all elements of a bool tensor are true.",
+		Name:   "aten._is_all_true.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "_is_all_true",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::_is_all_true(Tensor self) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Whether any element of a bool tensor is true.",
+		Name:   "aten._is_any_true.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "_is_any_true",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::_is_any_true(Tensor self) -> Tensor",
+	},
+	{
+		Doc:  "The single element as a Python number.",
+		Name: "aten._local_scalar_dense.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "_local_scalar_dense",
+			NS:   "aten",
+			Rets: []Ret{{Type: TScalar}},
+		},
+		Stages: 15,
+		Text:   "aten::_local_scalar_dense(Tensor self) -> Scalar",
+	},
+	{
+		Doc:  "The logarithm of softmax.",
+		Name: "aten._log_softmax.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "dim",
+				Type: TInt,
+			}, {
+				Name: "half_to_float",
+				Type: TBool,
+			}},
+			Base: "_log_softmax",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor",
+	},
+	{
+		Doc:  "A token that orders effects.",
+		Name: "aten._make_dep_token.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "layout",
+				Opt:        true,
+				Type:       TLayout,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "device",
+				Opt:        true,
+				Type:       TDevice,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "pin_memory",
+				Opt:        true,
+				Type:       TBool,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "memory_format",
+				Opt:        true,
+				Type:       TMemoryFormat,
+			}},
+			Base: "_make_dep_token",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::_make_dep_token(*, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "softmax over the elements that the mask does not hide.",
+		Name:   "aten._masked_softmax.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "mask"}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "dim",
+				Opt:        true,
+				Type:       TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "mask_type",
+				Opt:        true,
+				Type:       TInt,
+			}},
+			Base: "_masked_softmax",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::_masked_softmax(Tensor self, Tensor mask, int? dim=None, int? mask_type=None) -> Tensor",
+	},
+	{
+		DTypes:  15360,
+		Doc:     "Batch normalisation that updates the running statistics.",
+		Mutates: true,
+		Name:    "aten._native_batch_norm_legit.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {
+				Name: "weight",
+				Opt:  true,
+			}, {
+				Name: "bias",
+				Opt:  true,
+			}, {
+				Alias: 'a',
+				Name:  "running_mean",
+				Write: true,
+			}, {
+				Alias: 'b',
+				Name:  "running_var",
+				Write: true,
+			}, {
+				Name: "training",
+				Type: TBool,
+			}, {
+				Name: "momentum",
+				Type: TFloat,
+			}, {
+				Name: "eps",
+				Type: TFloat,
+			}},
+			Base: "_native_batch_norm_legit",
+			NS:   "aten",
+			Rets: []Ret{{}, {}, {}},
+		},
+		Stages: 1,
+		Text:   "aten::_native_batch_norm_legit(Tensor input, Tensor? weight, Tensor? bias, Tensor(a!) running_mean, Tensor(b!) running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)",
+	},
+	{
+		DTypes: 15360,
+		Doc:    "Batch normalisation without running statistics.",
+		Name:   "aten._native_batch_norm_legit.no_stats",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {
+				Name: "weight",
+				Opt:  true,
+			}, {
+				Name: "bias",
+				Opt:  true,
+			}, {
+				Name: "training",
+				Type: TBool,
+			}, {
+				Name: "momentum",
+				Type: TFloat,
+			}, {
+				Name: "eps",
+				Type: TFloat,
+			}},
+			Base:     "_native_batch_norm_legit",
+			NS:       "aten",
+			Overload: "no_stats",
+			Rets:     []Ret{{}, {}, {}},
+		},
+		Stages: 15,
+		Text:   "aten::_native_batch_norm_legit.no_stats(Tensor input, Tensor? weight, Tensor? bias, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)",
+	},
+	{
+		Doc:  "Batch normalisation that returns the new running statistics.",
+		Name: "aten._native_batch_norm_legit_functional.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {
+				Name: "weight",
+				Opt:  true,
+			}, {
+				Name: "bias",
+				Opt:  true,
+			}, {Name: "running_mean"}, {Name: "running_var"}, {
+				Name: "training",
+				Type: TBool,
+			}, {
+				Name: "momentum",
+				Type: TFloat,
+			}, {
+				Name: "eps",
+				Type: TFloat,
+			}},
+			Base: "_native_batch_norm_legit_functional",
+			NS:   "aten",
+			Rets: []Ret{{}, {}, {}, {Name: "running_mean_out"}, {Name: "running_var_out"}},
+		},
+		Stages: 15,
+		Text:   "aten::_native_batch_norm_legit_functional(Tensor input, Tensor? weight, Tensor? bias, Tensor running_mean, Tensor running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor, Tensor running_mean_out, Tensor running_var_out)",
+	},
+	{
+		Doc:  "Batch normalisation by the running statistics.",
+		Name: "aten._native_batch_norm_legit_no_training.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {
+				Name: "weight",
+				Opt:  true,
+			}, {
+				Name: "bias",
+				Opt:  true,
+			}, {Name: "running_mean"}, {Name: "running_var"}, {
+				Name: "momentum",
+				Type: TFloat,
+			}, {
+				Name: "eps",
+				Type: TFloat,
+			}},
+			Base: "_native_batch_norm_legit_no_training",
+			NS:   "aten",
+			Rets: []Ret{{}, {}, {}},
+		},
+		Stages: 15,
+		Text:   "aten::_native_batch_norm_legit_no_training(Tensor input, Tensor? weight, Tensor? bias, Tensor running_mean, Tensor running_var, float momentum, float eps) -> (Tensor, Tensor, Tensor)",
+	},
+	{
+		Decomp: true,
+		Doc:    "Multi-head attention with packed projections.",
+		Name:   "aten._native_multi_head_attention.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "query"}, {Name: "key"}, {Name: "value"}, {
+				Name: "embed_dim",
+				Type: TInt,
+			}, {
+				Name: "num_head",
+				Type: TInt,
+			}, {Name: "qkv_weight"}, {Name: "qkv_bias"}, {Name: "proj_weight"}, {Name: "proj_bias"}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "mask",
+				Opt:        true,
+			}, {
+				Default:    "True",
+				HasDefault: true,
+				Name:       "need_weights",
+				Type:       TBool,
+			}, {
+				Default:    "True",
+				HasDefault: true,
+				Name:       "average_attn_weights",
+				Type:       TBool,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "mask_type",
+				Opt:        true,
+				Type:       TInt,
+			}},
+			Base: "_native_multi_head_attention",
+			NS:   "aten",
+			Rets: []Ret{{}, {}},
+		},
+		Stages: 15,
+		Text:   "aten::_native_multi_head_attention(Tensor query, Tensor key, Tensor value, int embed_dim, int num_head, Tensor qkv_weight, Tensor qkv_bias, Tensor proj_weight, Tensor proj_bias, Tensor? mask=None, bool need_weights=True, bool average_attn_weights=True, int? mask_type=None) -> (Tensor, Tensor)",
+	},
+	{
+		Decomp: true,
+		Doc:    "Padding that wraps around.",
+		Name:   "aten._pad_circular.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				List: true,
+				Name: "pad",
+				Type: TInt,
+			}},
+			Base: "_pad_circular",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::_pad_circular(Tensor self, SymInt[] pad) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Padding with the mode as a number.",
+		Name:   "aten._pad_enum.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				List: true,
+				Name: "pad",
+				Type: TInt,
+			}, {
+				Name: "mode",
+				Type: TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "value",
+				Opt:        true,
+				Type:       TFloat,
+			}},
+			Base: "_pad_enum",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::_pad_enum(Tensor self, SymInt[] pad, int mode, float? value=None) -> Tensor",
+	},
+	{
+		Doc:  "Distances between all pairs of different rows.",
+		Name: "aten._pdist_forward.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "2.0",
+				HasDefault: true,
+				Name:       "p",
+				Type:       TFloat,
+			}},
+			Base: "_pdist_forward",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::_pdist_forward(Tensor self, float p=2.0) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "The input in pinned memory.",
+		Name:   "aten._pin_memory.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "device",
+				Opt:        true,
+				Type:       TDevice,
+			}},
+			Base: "_pin_memory",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::_pin_memory(Tensor self, Device? device=None) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "prelu with a weight that broadcasts.",
+		Name:   "aten._prelu_kernel.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "weight"}},
+			Base: "_prelu_kernel",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::_prelu_kernel(Tensor self, Tensor weight) -> Tensor",
+	},
+	{
+		Doc:    "Prints a string.",
+		Effect: true,
+		Name:   "aten._print.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "s",
+				Type: TStr,
+			}},
+			Base: "_print",
+			NS:   "aten",
+		},
+		Stages: 15,
+		Text:   "aten::_print(str s) -> ()",
+	},
+	{
+		Decomp: true,
+		Doc:    "A view with the given size and strides.",
+		Name:   "aten._reshape_alias.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+			}, {
+				List: true,
+				Name: "size",
+				Type: TInt,
+			}, {
+				List: true,
+				Name: "stride",
+				Type: TInt,
+			}},
+			Base: "_reshape_alias",
+			NS:   "aten",
+			Rets: []Ret{{Alias: 'a'}},
+		},
+		Stages: 15,
+		Text:   "aten::_reshape_alias(Tensor(a) self, SymInt[] size, SymInt[] stride) -> Tensor(a)",
+		View:   true,
+	},
+	{
+		Decomp: true,
+		Doc:    "The same as aten._reshape_alias, as a copy.",
+		Name:   "aten._reshape_alias_copy.default",
+		SameAs: AtenUnderReshapeAliasDefault,
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				List: true,
+				Name: "size",
+				Type: TInt,
+			}, {
+				List: true,
+				Name: "stride",
+				Type: TInt,
+			}},
+			Base: "_reshape_alias_copy",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::_reshape_alias_copy(Tensor self, SymInt[] size, SymInt[] stride) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "reshape that always copies.",
+		Name:   "aten._reshape_copy.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				List: true,
+				Name: "size",
+				Type: TInt,
+			}},
+			Base: "_reshape_copy",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::_reshape_copy(Tensor self, SymInt[] size) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "softmax with zeros for rows that are all -inf.",
+		Name:   "aten._safe_softmax.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "dim",
+				Type: TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}},
+			Base: "_safe_softmax",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::_safe_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "scaled_dot_product_attention and the weights.",
+		Name:   "aten._scaled_dot_product_attention_math.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "query"}, {Name: "key"}, {Name: "value"}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "attn_mask",
+				Opt:        true,
+			}, {
+				Default:    "0.0",
+				HasDefault: true,
+				Name:       "dropout_p",
+				Type:       TFloat,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "is_causal",
+				Type:       TBool,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "dropout_mask",
+				Opt:        true,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "scale",
+				Opt:        true,
+				Type:       TFloat,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "enable_gqa",
+				Type:       TBool,
+			}},
+			Base: "_scaled_dot_product_attention_math",
+			NS:   "aten",
+			Rets: []Ret{{}, {}},
+		},
+		Stages: 15,
+		Text:   "aten::_scaled_dot_product_attention_math(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0.0, bool is_causal=False, Tensor? dropout_mask=None, *, float? scale=None, bool enable_gqa=False) -> (Tensor, Tensor)",
+	},
+	{
+		Decomp: true,
+		Doc:    "scaled_dot_product_attention and the log-sum-exp.",
+		Name:   "aten._scaled_dot_product_flash_attention_for_cpu.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "query"}, {Name: "key"}, {Name: "value"}, {
+				Default:    "0.0",
+				HasDefault: true,
+				Name:       "dropout_p",
+				Type:       TFloat,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "is_causal",
+				Type:       TBool,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "attn_mask",
+				Opt:        true,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "scale",
+				Opt:        true,
+				Type:       TFloat,
+			}},
+			Base: "_scaled_dot_product_flash_attention_for_cpu",
+			NS:   "aten",
+			Rets: []Ret{{Name: "output"}, {Name: "logsumexp"}},
+		},
+		Stages: 15,
+		Text:   "aten::_scaled_dot_product_flash_attention_for_cpu(Tensor query, Tensor key, Tensor value, float dropout_p=0.0, bool is_causal=False, *, Tensor? attn_mask=None, float? scale=None) -> (Tensor output, Tensor logsumexp)",
+	},
+	{
+		Decomp: true,
+		Doc:    "scaled_dot_product_attention with a backend's extra results.",
+		Name:   "aten._scaled_dot_product_fused_attention_overrideable.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "query"}, {Name: "key"}, {Name: "value"}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "attn_bias",
+				Opt:        true,
+			}, {
+				Default:    "0.0",
+				HasDefault: true,
+				Name:       "dropout_p",
+				Type:       TFloat,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "is_causal",
+				Type:       TBool,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "return_debug_mask",
+				Type:       TBool,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "scale",
+				Opt:        true,
+				Type:       TFloat,
+			}},
+			Base: "_scaled_dot_product_fused_attention_overrideable",
+			NS:   "aten",
+			Rets: []Ret{{Name: "output"}, {Name: "logsumexp"}, {Name: "cum_seq_q"}, {Name: "cum_seq_k"}, {
+				Name: "max_q",
+				Type: TInt,
+			}, {
+				Name: "max_k",
+				Type: TInt,
+			}, {Name: "philox_seed"}, {Name: "philox_offset"}, {Name: "debug_attn_mask"}},
+		},
+		Stages: 15,
+		Text:   "aten::_scaled_dot_product_fused_attention_overrideable(Tensor query, Tensor key, Tensor value, Tensor? attn_bias=None, float dropout_p=0.0, bool is_causal=False, bool return_debug_mask=False, *, float? scale=None) -> (Tensor output, Tensor logsumexp, Tensor cum_seq_q, Tensor cum_seq_k, SymInt max_q, SymInt max_k, Tensor philox_seed, Tensor philox_offset, Tensor debug_attn_mask)",
+	},
+	{
+		Decomp: true,
+		Doc:    "The product of two float8 matrices with scales.",
+		Name:   "aten._scaled_mm.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "mat2"}, {Name: "scale_a"}, {Name: "scale_b"}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "bias",
+				Opt:        true,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "scale_result",
+				Opt:        true,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "out_dtype",
+				Opt:        true,
+				Type:       TDType,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "use_fast_accum",
+				Type:       TBool,
+			}},
+			Base: "_scaled_mm",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::_scaled_mm(Tensor self, Tensor mat2, Tensor scale_a, Tensor scale_b, Tensor? bias=None, Tensor? scale_result=None, ScalarType? out_dtype=None, bool use_fast_accum=False) -> Tensor",
+	},
+	{
+		Doc:  "The sizes as an int64 vector.",
+		Name: "aten._shape_as_tensor.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "_shape_as_tensor",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::_shape_as_tensor(Tensor self) -> Tensor",
+	},
+	{
+		Doc:  "exp(x) / sum(exp(x)) along a dimension.",
+		Name: "aten._softmax.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "dim",
+				Type: TInt,
+			}, {
+				Name: "half_to_float",
+				Type: TBool,
+			}},
+			Base: "_softmax",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::_softmax(Tensor self, int dim, bool half_to_float) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Tensors joined along a new dimension.",
+		Name:   "aten._stack.default",
+		Schema: Schema{
+			Args: []Arg{{
+				List: true,
+				Name: "tensors",
+			}, {
+				Default:    "0",
+				HasDefault: true,
+				Name:       "dim",
+				Type:       TInt,
+			}},
+			Base: "_stack",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::_stack(Tensor[] tensors, int dim=0) -> Tensor",
+	},
+	{
+		Doc:  "A copy as another element type or memory format.",
+		Name: "aten._to_copy.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "layout",
+				Opt:        true,
+				Type:       TLayout,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "device",
+				Opt:        true,
+				Type:       TDevice,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "pin_memory",
+				Opt:        true,
+				Type:       TBool,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "non_blocking",
+				Type:       TBool,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "memory_format",
+				Opt:        true,
+				Type:       TMemoryFormat,
+			}},
+			Base: "_to_copy",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, bool non_blocking=False, MemoryFormat? memory_format=None) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Copies of the tensors on the CPU.",
+		Name:   "aten._to_cpu.default",
+		Schema: Schema{
+			Args: []Arg{{
+				List: true,
+				Name: "tensors",
+			}},
+			Base: "_to_cpu",
+			NS:   "aten",
+			Rets: []Ret{{List: true}},
+		},
+		Stages: 15,
+		Text:   "aten::_to_cpu(Tensor[] tensors) -> Tensor[]",
+	},
+	{
+		Decomp: true,
+		Doc:    "Splits packed projections into heads, adds the bias and scales the query.",
+		Name:   "aten._transform_bias_rescale_qkv.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "qkv"}, {Name: "qkv_bias"}, {
+				Name: "num_heads",
+				Type: TInt,
+			}},
+			Base: "_transform_bias_rescale_qkv",
+			NS:   "aten",
+			Rets: []Ret{{}, {}, {}},
+		},
+		Stages: 15,
+		Text:   "aten::_transform_bias_rescale_qkv(Tensor qkv, Tensor qkv_bias, int num_heads) -> (Tensor, Tensor, Tensor)",
+	},
+	{
+		Decomp: true,
+		Doc:    "A whole transformer encoder layer.",
+		Name:   "aten._transformer_encoder_layer_fwd.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "src"}, {
+				Name: "embed_dim",
+				Type: TInt,
+			}, {
+				Name: "num_heads",
+				Type: TInt,
+			}, {Name: "qkv_weight"}, {Name: "qkv_bias"}, {Name: "proj_weight"}, {Name: "proj_bias"}, {
+				Name: "use_gelu",
+				Type: TBool,
+			}, {
+				Name: "norm_first",
+				Type: TBool,
+			}, {
+				Name: "eps",
+				Type: TFloat,
+			}, {Name: "norm_weight_1"}, {Name: "norm_bias_1"}, {Name: "norm_weight_2"}, {Name: "norm_bias_2"}, {Name: "ffn_weight_1"}, {Name: "ffn_bias_1"}, {Name: "ffn_weight_2"}, {Name: "ffn_bias_2"}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "mask",
+				Opt:        true,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "mask_type",
+				Opt:        true,
+				Type:       TInt,
+			}},
+			Base: "_transformer_encoder_layer_fwd",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::_transformer_encoder_layer_fwd(Tensor src, int embed_dim, int num_heads, Tensor qkv_weight, Tensor qkv_bias, Tensor proj_weight, Tensor proj_bias, bool use_gelu, bool norm_first, float eps, Tensor norm_weight_1, Tensor norm_bias_1, Tensor norm_weight_2, Tensor norm_bias_2, Tensor ffn_weight_1, Tensor ffn_bias_1, Tensor ffn_weight_2, Tensor ffn_bias_2, Tensor? mask=None, int? mask_type=None) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "The sum over dimensions of a product of three expanded tensors.",
+		Name:   "aten._trilinear.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "i1"}, {Name: "i2"}, {Name: "i3"}, {
+				List: true,
+				Name: "expand1",
+				Type: TInt,
+			}, {
+				List: true,
+				Name: "expand2",
+				Type: TInt,
+			}, {
+				List: true,
+				Name: "expand3",
+				Type: TInt,
+			}, {
+				List: true,
+				Name: "sumdim",
+				Type: TInt,
+			}, {
+				Default:    "1",
+				HasDefault: true,
+				Name:       "unroll_dim",
+				Type:       TInt,
+			}},
+			Base: "_trilinear",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::_trilinear(Tensor i1, Tensor i2, Tensor i3, int[] expand1, int[] expand2, int[] expand3, int[] sumdim, int unroll_dim=1) -> Tensor",
+	},
+	{
+		Doc:  "The distinct elements, with inverse indices.",
+		Name: "aten._unique.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "True",
+				HasDefault: true,
+				Name:       "sorted",
+				Type:       TBool,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "return_inverse",
+				Type:       TBool,
+			}},
+			Base: "_unique",
+			NS:   "aten",
+			Rets: []Ret{{}, {}},
+		},
+		Stages: 15,
+		Text:   "aten::_unique(Tensor self, bool sorted=True, bool return_inverse=False) -> (Tensor, Tensor)",
+	},
+	{
+		Doc:  "The distinct elements, with inverse indices and counts.",
+		Name: "aten._unique2.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "True",
+				HasDefault: true,
+				Name:       "sorted",
+				Type:       TBool,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "return_inverse",
+				Type:       TBool,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "return_counts",
+				Type:       TBool,
+			}},
+			Base: "_unique2",
+			NS:   "aten",
+			Rets: []Ret{{}, {}, {}},
+		},
+		Stages: 15,
+		Text:   "aten::_unique2(Tensor self, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor)",
+	},
+	{
+		Decomp: true,
+		Doc:    "index without the range check.",
+		Name:   "aten._unsafe_index.Tensor",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				ElemOpt: true,
+				List:    true,
+				Name:    "indices",
+			}},
+			Base:     "_unsafe_index",
+			NS:       "aten",
+			Overload: "Tensor",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::_unsafe_index.Tensor(Tensor self, Tensor?[] indices) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "index_put without the range check.",
+		Name:   "aten._unsafe_index_put.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				ElemOpt: true,
+				List:    true,
+				Name:    "indices",
+			}, {Name: "values"}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "accumulate",
+				Type:       TBool,
+			}},
+			Base: "_unsafe_index_put",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::_unsafe_index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "index where the mask holds, fill elsewhere.",
+		Name:   "aten._unsafe_masked_index.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "mask"}, {
+				ElemOpt: true,
+				List:    true,
+				Name:    "indices",
+			}, {
+				Name: "fill",
+				Type: TScalar,
+			}},
+			Base: "_unsafe_masked_index",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::_unsafe_masked_index(Tensor self, Tensor mask, Tensor?[] indices, Scalar fill) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Values added at indices where the mask holds.",
+		Name:   "aten._unsafe_masked_index_put_accumulate.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "mask"}, {
+				ElemOpt: true,
+				List:    true,
+				Name:    "indices",
+			}, {Name: "values"}},
+			Base: "_unsafe_masked_index_put_accumulate",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::_unsafe_masked_index_put_accumulate(Tensor self, Tensor mask, Tensor?[] indices, Tensor values) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "view whose result nobody uses as an alias.",
+		Name:   "aten._unsafe_view.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				List: true,
+				Name: "size",
+				Type: TInt,
+			}},
+			Base: "_unsafe_view",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::_unsafe_view(Tensor self, SymInt[] size) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Resize by a cubic filter that widens when shrinking.",
+		Name:   "aten._upsample_bicubic2d_aa.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				List: true,
+				Name: "output_size",
+				Size: 2,
+				Type: TInt,
+			}, {
+				Name: "align_corners",
+				Type: TBool,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "scales_h",
+				Opt:        true,
+				Type:       TFloat,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "scales_w",
+				Opt:        true,
+				Type:       TFloat,
+			}},
+			Base: "_upsample_bicubic2d_aa",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::_upsample_bicubic2d_aa(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Resize by a cubic filter that widens when shrinking.",
+		Name:   "aten._upsample_bicubic2d_aa.vec",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {
+				List: true,
+				Name: "output_size",
+				Opt:  true,
+				Type: TInt,
+			}, {
+				Name: "align_corners",
+				Type: TBool,
+			}, {
+				List: true,
+				Name: "scale_factors",
+				Opt:  true,
+				Type: TFloat,
+			}},
+			Base:     "_upsample_bicubic2d_aa",
+			NS:       "aten",
+			Overload: "vec",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::_upsample_bicubic2d_aa.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor",
+	},
+	{
+		DTypes: 12292,
+		Decomp: true,
+		Doc:    "Resize by a triangle filter that widens when shrinking.",
+		Name:   "aten._upsample_bilinear2d_aa.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				List: true,
+				Name: "output_size",
+				Size: 2,
+				Type: TInt,
+			}, {
+				Name: "align_corners",
+				Type: TBool,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "scales_h",
+				Opt:        true,
+				Type:       TFloat,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "scales_w",
+				Opt:        true,
+				Type:       TFloat,
+			}},
+			Base: "_upsample_bilinear2d_aa",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::_upsample_bilinear2d_aa(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor",
+	},
+	{
+		DTypes: 12292,
+		Decomp: true,
+		Doc:    "Resize by a triangle filter that widens when shrinking.",
+		Name:   "aten._upsample_bilinear2d_aa.vec",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {
+				List: true,
+				Name: "output_size",
+				Opt:  true,
+				Type: TInt,
+			}, {
+				Name: "align_corners",
+				Type: TBool,
+			}, {
+				List: true,
+				Name: "scale_factors",
+				Opt:  true,
+				Type: TFloat,
+			}},
+			Base:     "_upsample_bilinear2d_aa",
+			NS:       "aten",
+			Overload: "vec",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::_upsample_bilinear2d_aa.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Resize by the nearest element's centre.",
+		Name:   "aten._upsample_nearest_exact1d.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				List: true,
+				Name: "output_size",
+				Size: 1,
+				Type: TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "scales",
+				Opt:        true,
+				Type:       TFloat,
+			}},
+			Base: "_upsample_nearest_exact1d",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::_upsample_nearest_exact1d(Tensor self, SymInt[1] output_size, float? scales=None) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Resize by the nearest element's centre.",
+		Name:   "aten._upsample_nearest_exact1d.vec",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {
+				List: true,
+				Name: "output_size",
+				Opt:  true,
+				Type: TInt,
+			}, {
+				List: true,
+				Name: "scale_factors",
+				Opt:  true,
+				Type: TFloat,
+			}},
+			Base:     "_upsample_nearest_exact1d",
+			NS:       "aten",
+			Overload: "vec",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::_upsample_nearest_exact1d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Resize by the nearest element's centre.",
+		Name:   "aten._upsample_nearest_exact2d.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				List: true,
+				Name: "output_size",
+				Size: 2,
+				Type: TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "scales_h",
+				Opt:        true,
+				Type:       TFloat,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "scales_w",
+				Opt:        true,
+				Type:       TFloat,
+			}},
+			Base: "_upsample_nearest_exact2d",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::_upsample_nearest_exact2d(Tensor self, SymInt[2] output_size, float? scales_h=None, float? scales_w=None) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Resize by the nearest element's centre.",
+		Name:   "aten._upsample_nearest_exact2d.vec",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {
+				List: true,
+				Name: "output_size",
+				Opt:  true,
+				Type: TInt,
+			}, {
+				List: true,
+				Name: "scale_factors",
+				Opt:  true,
+				Type: TFloat,
+			}},
+			Base:     "_upsample_nearest_exact2d",
+			NS:       "aten",
+			Overload: "vec",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::_upsample_nearest_exact2d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Resize by the nearest element's centre.",
+		Name:   "aten._upsample_nearest_exact3d.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				List: true,
+				Name: "output_size",
+				Size: 3,
+				Type: TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "scales_d",
+				Opt:        true,
+				Type:       TFloat,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "scales_h",
+				Opt:        true,
+				Type:       TFloat,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "scales_w",
+				Opt:        true,
+				Type:       TFloat,
+			}},
+			Base: "_upsample_nearest_exact3d",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::_upsample_nearest_exact3d(Tensor self, SymInt[3] output_size, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Resize by the nearest element's centre.",
+		Name:   "aten._upsample_nearest_exact3d.vec",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {
+				List: true,
+				Name: "output_size",
+				Opt:  true,
+				Type: TInt,
+			}, {
+				List: true,
+				Name: "scale_factors",
+				Opt:  true,
+				Type: TFloat,
+			}},
+			Base:     "_upsample_nearest_exact3d",
+			NS:       "aten",
+			Overload: "vec",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::_upsample_nearest_exact3d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "self @ weight^T with int8 weights and a scale a row.",
+		Name:   "aten._weight_int8pack_mm.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "mat2"}, {Name: "scales"}},
+			Base: "_weight_int8pack_mm",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::_weight_int8pack_mm(Tensor self, Tensor mat2, Tensor scales) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "v scaled so that its norm over all dimensions but dim is g.",
+		Name:   "aten._weight_norm.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "v"}, {Name: "g"}, {
+				Default:    "0",
+				HasDefault: true,
+				Name:       "dim",
+				Type:       TInt,
+			}},
+			Base: "_weight_norm",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::_weight_norm(Tensor v, Tensor g, int dim=0) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "_weight_norm with the norms.",
+		Name:   "aten._weight_norm_interface.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "v"}, {Name: "g"}, {
+				Default:    "0",
+				HasDefault: true,
+				Name:       "dim",
+				Type:       TInt,
+			}},
+			Base: "_weight_norm_interface",
+			NS:   "aten",
+			Rets: []Ret{{}, {}},
+		},
+		Stages: 15,
+		Text:   "aten::_weight_norm_interface(Tensor v, Tensor g, int dim=0) -> (Tensor, Tensor)",
+	},
+	{
+		DTypes: 130172,
+		Doc:    "The absolute value; the modulus of complex elements.",
+		Name:   "aten.abs.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "abs",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::abs(Tensor self) -> Tensor",
+	},
+	{
+		DTypes:     130172,
+		Doc:        "The absolute value; the modulus of complex elements, written to self.",
+		Functional: AtenAbsDefault,
+		Mutates:    true,
+		Name:       "aten.abs_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}},
+			Base: "abs_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::abs_(Tensor(a!) self) -> Tensor(a!)",
+	},
+	{
+		DTypes: 130172,
+		Doc:    "The same as aten.abs.",
+		Name:   "aten.absolute.default",
+		SameAs: AtenAbsDefault,
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "absolute",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::absolute(Tensor self) -> Tensor",
+	},
+	{
+		DTypes:     130172,
+		Doc:        "The same as aten.abs_.",
+		Functional: AtenAbsoluteDefault,
+		Mutates:    true,
+		Name:       "aten.absolute_.default",
+		SameAs:     AtenAbsInplaceDefault,
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}},
+			Base: "absolute_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::absolute_(Tensor(a!) self) -> Tensor(a!)",
+	},
+	{
+		DTypes: 130174,
+		Doc:    "The arc cosine of every element.",
+		Name:   "aten.acos.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "acos",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::acos(Tensor self) -> Tensor",
+	},
+	{
+		DTypes:     130174,
+		Doc:        "The arc cosine of every element, written to self.",
+		Functional: AtenAcosDefault,
+		Mutates:    true,
+		Name:       "aten.acos_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}},
+			Base: "acos_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::acos_(Tensor(a!) self) -> Tensor(a!)",
+	},
+	{
+		DTypes: 130174,
+		Doc:    "The inverse hyperbolic cosine of every element.",
+		Name:   "aten.acosh.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "acosh",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::acosh(Tensor self) -> Tensor",
+	},
+	{
+		DTypes:     130174,
+		Doc:        "The inverse hyperbolic cosine of every element, written to self.",
+		Functional: AtenAcoshDefault,
+		Mutates:    true,
+		Name:       "aten.acosh_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}},
+			Base: "acosh_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::acosh_(Tensor(a!) self) -> Tensor(a!)",
+	},
+	{
+		DTypes: 15360,
+		Decomp: true,
+		Doc:    "Means of windows chosen so that the output has the given size.",
+		Name:   "aten.adaptive_avg_pool1d.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				List: true,
+				Name: "output_size",
+				Size: 1,
+				Type: TInt,
+			}},
+			Base: "adaptive_avg_pool1d",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::adaptive_avg_pool1d(Tensor self, int[1] output_size) -> Tensor",
+	},
+	{
+		DTypes: 15360,
+		Decomp: true,
+		Doc:    "Means of windows chosen so that the output has the given size.",
+		Name:   "aten.adaptive_avg_pool2d.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				List: true,
+				Name: "output_size",
+				Size: 2,
+				Type: TInt,
+			}},
+			Base: "adaptive_avg_pool2d",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor",
+	},
+	{
+		DTypes: 15360,
+		Decomp: true,
+		Doc:    "Means of windows chosen so that the output has the given size.",
+		Name:   "aten.adaptive_avg_pool3d.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				List: true,
+				Name: "output_size",
+				Size: 3,
+				Type: TInt,
+			}},
+			Base: "adaptive_avg_pool3d",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::adaptive_avg_pool3d(Tensor self, SymInt[3] output_size) -> Tensor",
+	},
+	{
+		DTypes: 15360,
+		Decomp: true,
+		Doc:    "Maxima of windows chosen so that the output has the given size, and their flat indices.",
+		Name:   "aten.adaptive_max_pool1d.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				List: true,
+				Name: "output_size",
+				Size: 1,
+				Type: TInt,
+			}},
+			Base: "adaptive_max_pool1d",
+			NS:   "aten",
+			Rets: []Ret{{}, {}},
+		},
+		Stages: 15,
+		Text:   "aten::adaptive_max_pool1d(Tensor self, int[1] output_size) -> (Tensor, Tensor)",
+	},
+	{
+		DTypes: 15360,
+		Decomp: true,
+		Doc:    "Maxima of windows chosen so that the output has the given size, and their flat indices.",
+		Name:   "aten.adaptive_max_pool2d.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				List: true,
+				Name: "output_size",
+				Size: 2,
+				Type: TInt,
+			}},
+			Base: "adaptive_max_pool2d",
+			NS:   "aten",
+			Rets: []Ret{{}, {}},
+		},
+		Stages: 15,
+		Text:   "aten::adaptive_max_pool2d(Tensor self, int[2] output_size) -> (Tensor, Tensor)",
+	},
+	{
+		DTypes: 15360,
+		Decomp: true,
+		Doc:    "Maxima of windows chosen so that the output has the given size, and their flat indices.",
+		Name:   "aten.adaptive_max_pool3d.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				List: true,
+				Name: "output_size",
+				Size: 3,
+				Type: TInt,
+			}},
+			Base: "adaptive_max_pool3d",
+			NS:   "aten",
+			Rets: []Ret{{}, {}},
+		},
+		Stages: 15,
+		Text:   "aten::adaptive_max_pool3d(Tensor self, int[3] output_size) -> (Tensor, Tensor)",
+	},
+	{
+		DTypes: 130174,
+		Doc:    "self + alpha*other with broadcasting and type promotion.",
+		Name:   "aten.add.Scalar",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "other",
+				Type: TScalar,
+			}, {
+				Default:    "1",
+				HasDefault: true,
+				Name:       "alpha",
+				Type:       TScalar,
+			}},
+			Base:     "add",
+			NS:       "aten",
+			Overload: "Scalar",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::add.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor",
+	},
+	{
+		DTypes: 130174,
 		Doc:    "self + alpha*other with broadcasting and type promotion.",
 		Kernel: "aten::add.out",
 		Name:   "aten.add.Tensor",
@@ -30,6 +4500,26514 @@ var infos = [...]Info{
 		},
 		Stages: 15,
 		Text:   "aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
+	},
+	{
+		DTypes:     130174,
+		Doc:        "self + alpha*other with broadcasting and type promotion, written to self.",
+		Functional: AtenAddScalar,
+		Mutates:    true,
+		Name:       "aten.add_.Scalar",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {
+				Name: "other",
+				Type: TScalar,
+			}, {
+				Default:    "1",
+				HasDefault: true,
+				Name:       "alpha",
+				Type:       TScalar,
+			}},
+			Base:     "add_",
+			NS:       "aten",
+			Overload: "Scalar",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::add_.Scalar(Tensor(a!) self, Scalar other, Scalar alpha=1) -> Tensor(a!)",
+	},
+	{
+		DTypes:     130174,
+		Doc:        "self + alpha*other with broadcasting and type promotion, written to self.",
+		Functional: AtenAddTensor,
+		Mutates:    true,
+		Name:       "aten.add_.Tensor",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {Name: "other"}, {
+				Default:    "1",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "alpha",
+				Type:       TScalar,
+			}},
+			Base:     "add_",
+			NS:       "aten",
+			Overload: "Tensor",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::add_.Tensor(Tensor(a!) self, Tensor other, *, Scalar alpha=1) -> Tensor(a!)",
+	},
+	{
+		DTypes: 130172,
+		Decomp: true,
+		Doc:    "beta*self + alpha * the sum of batch1 @ batch2.",
+		Name:   "aten.addbmm.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "batch1"}, {Name: "batch2"}, {
+				Default:    "1",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "beta",
+				Type:       TScalar,
+			}, {
+				Default:    "1",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "alpha",
+				Type:       TScalar,
+			}},
+			Base: "addbmm",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+	},
+	{
+		DTypes:     130172,
+		Doc:        "beta*self + alpha * the sum of batch1 @ batch2, written to self.",
+		Functional: AtenAddbmmDefault,
+		Mutates:    true,
+		Name:       "aten.addbmm_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {Name: "batch1"}, {Name: "batch2"}, {
+				Default:    "1",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "beta",
+				Type:       TScalar,
+			}, {
+				Default:    "1",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "alpha",
+				Type:       TScalar,
+			}},
+			Base: "addbmm_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::addbmm_(Tensor(a!) self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor(a!)",
+	},
+	{
+		DTypes: 130048,
+		Decomp: true,
+		Doc:    "self + value * tensor1 / tensor2.",
+		Name:   "aten.addcdiv.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "tensor1"}, {Name: "tensor2"}, {
+				Default:    "1",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "value",
+				Type:       TScalar,
+			}},
+			Base: "addcdiv",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
+	},
+	{
+		DTypes:     130048,
+		Doc:        "self + value * tensor1 / tensor2, written to self.",
+		Functional: AtenAddcdivDefault,
+		Mutates:    true,
+		Name:       "aten.addcdiv_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {Name: "tensor1"}, {Name: "tensor2"}, {
+				Default:    "1",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "value",
+				Type:       TScalar,
+			}},
+			Base: "addcdiv_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::addcdiv_(Tensor(a!) self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor(a!)",
+	},
+	{
+		DTypes: 130172,
+		Decomp: true,
+		Doc:    "self + value * tensor1 * tensor2.",
+		Name:   "aten.addcmul.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "tensor1"}, {Name: "tensor2"}, {
+				Default:    "1",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "value",
+				Type:       TScalar,
+			}},
+			Base: "addcmul",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
+	},
+	{
+		DTypes:     130172,
+		Doc:        "self + value * tensor1 * tensor2, written to self.",
+		Functional: AtenAddcmulDefault,
+		Mutates:    true,
+		Name:       "aten.addcmul_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {Name: "tensor1"}, {Name: "tensor2"}, {
+				Default:    "1",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "value",
+				Type:       TScalar,
+			}},
+			Base: "addcmul_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::addcmul_(Tensor(a!) self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor(a!)",
+	},
+	{
+		DTypes: 130172,
+		Doc:    "beta*self + alpha*(mat1 @ mat2).",
+		Name:   "aten.addmm.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "mat1"}, {Name: "mat2"}, {
+				Default:    "1",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "beta",
+				Type:       TScalar,
+			}, {
+				Default:    "1",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "alpha",
+				Type:       TScalar,
+			}},
+			Base: "addmm",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+	},
+	{
+		DTypes: 130172,
+		Decomp: true,
+		Doc:    "beta*self + alpha*(mat1 @ mat2) in another element type.",
+		Name:   "aten.addmm.dtype",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "mat1"}, {Name: "mat2"}, {
+				Name: "out_dtype",
+				Type: TDType,
+			}, {
+				Default:    "1",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "beta",
+				Type:       TScalar,
+			}, {
+				Default:    "1",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "alpha",
+				Type:       TScalar,
+			}},
+			Base:     "addmm",
+			NS:       "aten",
+			Overload: "dtype",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::addmm.dtype(Tensor self, Tensor mat1, Tensor mat2, ScalarType out_dtype, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+	},
+	{
+		DTypes:     130172,
+		Doc:        "beta*self + alpha*(mat1 @ mat2), written to self.",
+		Functional: AtenAddmmDefault,
+		Mutates:    true,
+		Name:       "aten.addmm_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {Name: "mat1"}, {Name: "mat2"}, {
+				Default:    "1",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "beta",
+				Type:       TScalar,
+			}, {
+				Default:    "1",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "alpha",
+				Type:       TScalar,
+			}},
+			Base: "addmm_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::addmm_(Tensor(a!) self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor(a!)",
+	},
+	{
+		DTypes: 130172,
+		Decomp: true,
+		Doc:    "beta*self + alpha*(mat @ vec).",
+		Name:   "aten.addmv.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "mat"}, {Name: "vec"}, {
+				Default:    "1",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "beta",
+				Type:       TScalar,
+			}, {
+				Default:    "1",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "alpha",
+				Type:       TScalar,
+			}},
+			Base: "addmv",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+	},
+	{
+		DTypes:     130172,
+		Doc:        "beta*self + alpha*(mat @ vec), written to self.",
+		Functional: AtenAddmvDefault,
+		Mutates:    true,
+		Name:       "aten.addmv_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {Name: "mat"}, {Name: "vec"}, {
+				Default:    "1",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "beta",
+				Type:       TScalar,
+			}, {
+				Default:    "1",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "alpha",
+				Type:       TScalar,
+			}},
+			Base: "addmv_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::addmv_(Tensor(a!) self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor(a!)",
+	},
+	{
+		DTypes: 130174,
+		Decomp: true,
+		Doc:    "beta*self + alpha * the outer product of two vectors.",
+		Name:   "aten.addr.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "vec1"}, {Name: "vec2"}, {
+				Default:    "1",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "beta",
+				Type:       TScalar,
+			}, {
+				Default:    "1",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "alpha",
+				Type:       TScalar,
+			}},
+			Base: "addr",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+	},
+	{
+		DTypes:     130174,
+		Doc:        "beta*self + alpha * the outer product of two vectors, written to self.",
+		Functional: AtenAddrDefault,
+		Mutates:    true,
+		Name:       "aten.addr_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {Name: "vec1"}, {Name: "vec2"}, {
+				Default:    "1",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "beta",
+				Type:       TScalar,
+			}, {
+				Default:    "1",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "alpha",
+				Type:       TScalar,
+			}},
+			Base: "addr_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::addr_(Tensor(a!) self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor(a!)",
+	},
+	{
+		Decomp: true,
+		Doc:    "The last two dimensions exchanged, conjugated.",
+		Name:   "aten.adjoint.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+			}},
+			Base: "adjoint",
+			NS:   "aten",
+			Rets: []Ret{{Alias: 'a'}},
+		},
+		Stages: 15,
+		Text:   "aten::adjoint(Tensor(a) self) -> Tensor(a)",
+		View:   true,
+	},
+	{
+		Decomp: true,
+		Doc:    "The grid of an affine transform, for grid_sampler.",
+		Name:   "aten.affine_grid_generator.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "theta"}, {
+				List: true,
+				Name: "size",
+				Type: TInt,
+			}, {
+				Name: "align_corners",
+				Type: TBool,
+			}},
+			Base: "affine_grid_generator",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::affine_grid_generator(Tensor theta, SymInt[] size, bool align_corners) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "The input itself.",
+		Name:   "aten.alias.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+			}},
+			Base: "alias",
+			NS:   "aten",
+			Rets: []Ret{{Alias: 'a'}},
+		},
+		Stages: 15,
+		Text:   "aten::alias(Tensor(a) self) -> Tensor(a)",
+		View:   true,
+	},
+	{
+		Decomp: true,
+		Doc:    "The same as aten.alias, as a copy.",
+		Name:   "aten.alias_copy.default",
+		SameAs: AtenAliasDefault,
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "alias_copy",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::alias_copy(Tensor self) -> Tensor",
+	},
+	{
+		DTypes: 130174,
+		Decomp: true,
+		Doc:    "Whether all elements are not zero.",
+		Name:   "aten.all.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "all",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::all(Tensor self) -> Tensor",
+	},
+	{
+		DTypes: 130174,
+		Decomp: true,
+		Doc:    "Whether all elements are not zero.",
+		Name:   "aten.all.dim",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "dim",
+				Type: TInt,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "keepdim",
+				Type:       TBool,
+			}},
+			Base:     "all",
+			NS:       "aten",
+			Overload: "dim",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor",
+	},
+	{
+		DTypes: 130174,
+		Decomp: true,
+		Doc:    "Whether all elements are not zero.",
+		Name:   "aten.all.dims",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "None",
+				HasDefault: true,
+				List:       true,
+				Name:       "dim",
+				Opt:        true,
+				Type:       TInt,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "keepdim",
+				Type:       TBool,
+			}},
+			Base:     "all",
+			NS:       "aten",
+			Overload: "dims",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor",
+	},
+	{
+		DTypes: 130048,
+		Doc:    "Whether isclose holds for all elements, as a Python bool.",
+		Name:   "aten.allclose.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "other"}, {
+				Default:    "1e-05",
+				HasDefault: true,
+				Name:       "rtol",
+				Type:       TFloat,
+			}, {
+				Default:    "1e-08",
+				HasDefault: true,
+				Name:       "atol",
+				Type:       TFloat,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "equal_nan",
+				Type:       TBool,
+			}},
+			Base: "allclose",
+			NS:   "aten",
+			Rets: []Ret{{Type: TBool}},
+		},
+		Stages: 15,
+		Text:   "aten::allclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> bool",
+	},
+	{
+		DTypes: 15360,
+		Decomp: true,
+		Doc:    "Random zeros while training; the input itself otherwise.",
+		Name:   "aten.alpha_dropout.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {
+				Name: "p",
+				Type: TFloat,
+			}, {
+				Name: "train",
+				Type: TBool,
+			}},
+			Base: "alpha_dropout",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::alpha_dropout(Tensor input, float p, bool train) -> Tensor",
+	},
+	{
+		DTypes:     15360,
+		Doc:        "Random zeros while training; the input itself otherwise, written to self.",
+		Functional: AtenAlphaDropoutDefault,
+		Mutates:    true,
+		Name:       "aten.alpha_dropout_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {
+				Name: "p",
+				Type: TFloat,
+			}, {
+				Name: "train",
+				Type: TBool,
+			}},
+			Base: "alpha_dropout_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::alpha_dropout_(Tensor(a!) self, float p, bool train) -> Tensor(a!)",
+	},
+	{
+		DTypes: 15486,
+		Doc:    "The largest element over the given dimensions.",
+		Name:   "aten.amax.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "[]",
+				HasDefault: true,
+				List:       true,
+				Name:       "dim",
+				Size:       1,
+				Type:       TInt,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "keepdim",
+				Type:       TBool,
+			}},
+			Base: "amax",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor",
+	},
+	{
+		DTypes: 15486,
+		Doc:    "The smallest element over the given dimensions.",
+		Name:   "aten.amin.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "[]",
+				HasDefault: true,
+				List:       true,
+				Name:       "dim",
+				Size:       1,
+				Type:       TInt,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "keepdim",
+				Type:       TBool,
+			}},
+			Base: "amin",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor",
+	},
+	{
+		DTypes: 15486,
+		Decomp: true,
+		Doc:    "The smallest and the largest element.",
+		Name:   "aten.aminmax.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dim",
+				Opt:        true,
+				Type:       TInt,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "keepdim",
+				Type:       TBool,
+			}},
+			Base: "aminmax",
+			NS:   "aten",
+			Rets: []Ret{{Name: "min"}, {Name: "max"}},
+		},
+		Stages: 15,
+		Text:   "aten::aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)",
+	},
+	{
+		DTypes: 130174,
+		Decomp: true,
+		Doc:    "The argument of a complex element; 0 or pi for a real one.",
+		Name:   "aten.angle.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "angle",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::angle(Tensor self) -> Tensor",
+	},
+	{
+		DTypes: 130174,
+		Doc:    "Whether any element is not zero.",
+		Name:   "aten.any.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "any",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::any(Tensor self) -> Tensor",
+	},
+	{
+		DTypes: 130174,
+		Doc:    "Whether any element is not zero.",
+		Name:   "aten.any.dim",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "dim",
+				Type: TInt,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "keepdim",
+				Type:       TBool,
+			}},
+			Base:     "any",
+			NS:       "aten",
+			Overload: "dim",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor",
+	},
+	{
+		DTypes: 130174,
+		Doc:    "Whether any element is not zero.",
+		Name:   "aten.any.dims",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "None",
+				HasDefault: true,
+				List:       true,
+				Name:       "dim",
+				Opt:        true,
+				Type:       TInt,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "keepdim",
+				Type:       TBool,
+			}},
+			Base:     "any",
+			NS:       "aten",
+			Overload: "dims",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor",
+	},
+	{
+		Doc:  "Numbers from start to end (not included) in steps.",
+		Name: "aten.arange.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "end",
+				Type: TScalar,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "layout",
+				Opt:        true,
+				Type:       TLayout,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "device",
+				Opt:        true,
+				Type:       TDevice,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "pin_memory",
+				Opt:        true,
+				Type:       TBool,
+			}},
+			Base: "arange",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::arange(Scalar end, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+	},
+	{
+		Doc:  "Numbers from start to end (not included) in steps.",
+		Name: "aten.arange.start",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "start",
+				Type: TScalar,
+			}, {
+				Name: "end",
+				Type: TScalar,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "layout",
+				Opt:        true,
+				Type:       TLayout,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "device",
+				Opt:        true,
+				Type:       TDevice,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "pin_memory",
+				Opt:        true,
+				Type:       TBool,
+			}},
+			Base:     "arange",
+			NS:       "aten",
+			Overload: "start",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::arange.start(Scalar start, Scalar end, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+	},
+	{
+		Doc:  "Numbers from start to end (not included) in steps.",
+		Name: "aten.arange.start_step",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "start",
+				Type: TScalar,
+			}, {
+				Name: "end",
+				Type: TScalar,
+			}, {
+				Default:    "1",
+				HasDefault: true,
+				Name:       "step",
+				Type:       TScalar,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "layout",
+				Opt:        true,
+				Type:       TLayout,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "device",
+				Opt:        true,
+				Type:       TDevice,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "pin_memory",
+				Opt:        true,
+				Type:       TBool,
+			}},
+			Base:     "arange",
+			NS:       "aten",
+			Overload: "start_step",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::arange.start_step(Scalar start, Scalar end, Scalar step=1, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+	},
+	{
+		DTypes: 130174,
+		Doc:    "The same as aten.acos.",
+		Name:   "aten.arccos.default",
+		SameAs: AtenAcosDefault,
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "arccos",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::arccos(Tensor self) -> Tensor",
+	},
+	{
+		DTypes:     130174,
+		Doc:        "The same as aten.acos_.",
+		Functional: AtenArccosDefault,
+		Mutates:    true,
+		Name:       "aten.arccos_.default",
+		SameAs:     AtenAcosInplaceDefault,
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}},
+			Base: "arccos_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::arccos_(Tensor(a!) self) -> Tensor(a!)",
+	},
+	{
+		DTypes: 130174,
+		Doc:    "The same as aten.acosh.",
+		Name:   "aten.arccosh.default",
+		SameAs: AtenAcoshDefault,
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "arccosh",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::arccosh(Tensor self) -> Tensor",
+	},
+	{
+		DTypes:     130174,
+		Doc:        "The same as aten.acosh_.",
+		Functional: AtenArccoshDefault,
+		Mutates:    true,
+		Name:       "aten.arccosh_.default",
+		SameAs:     AtenAcoshInplaceDefault,
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}},
+			Base: "arccosh_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::arccosh_(Tensor(a!) self) -> Tensor(a!)",
+	},
+	{
+		DTypes: 130174,
+		Doc:    "The same as aten.asin.",
+		Name:   "aten.arcsin.default",
+		SameAs: AtenAsinDefault,
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "arcsin",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::arcsin(Tensor self) -> Tensor",
+	},
+	{
+		DTypes:     130174,
+		Doc:        "The same as aten.asin_.",
+		Functional: AtenArcsinDefault,
+		Mutates:    true,
+		Name:       "aten.arcsin_.default",
+		SameAs:     AtenAsinInplaceDefault,
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}},
+			Base: "arcsin_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::arcsin_(Tensor(a!) self) -> Tensor(a!)",
+	},
+	{
+		DTypes: 130174,
+		Doc:    "The same as aten.asinh.",
+		Name:   "aten.arcsinh.default",
+		SameAs: AtenAsinhDefault,
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "arcsinh",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::arcsinh(Tensor self) -> Tensor",
+	},
+	{
+		DTypes:     130174,
+		Doc:        "The same as aten.asinh_.",
+		Functional: AtenArcsinhDefault,
+		Mutates:    true,
+		Name:       "aten.arcsinh_.default",
+		SameAs:     AtenAsinhInplaceDefault,
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}},
+			Base: "arcsinh_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::arcsinh_(Tensor(a!) self) -> Tensor(a!)",
+	},
+	{
+		DTypes: 130174,
+		Doc:    "The same as aten.atan.",
+		Name:   "aten.arctan.default",
+		SameAs: AtenAtanDefault,
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "arctan",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::arctan(Tensor self) -> Tensor",
+	},
+	{
+		DTypes: 15486,
+		Doc:    "The same as aten.atan2.",
+		Name:   "aten.arctan2.default",
+		SameAs: AtenAtan2Default,
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "other"}},
+			Base: "arctan2",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::arctan2(Tensor self, Tensor other) -> Tensor",
+	},
+	{
+		DTypes:     15486,
+		Doc:        "The same as aten.atan2_.",
+		Functional: AtenArctan2Default,
+		Mutates:    true,
+		Name:       "aten.arctan2_.default",
+		SameAs:     AtenAtan2InplaceDefault,
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {Name: "other"}},
+			Base: "arctan2_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::arctan2_(Tensor(a!) self, Tensor other) -> Tensor(a!)",
+	},
+	{
+		DTypes:     130174,
+		Doc:        "The same as aten.atan_.",
+		Functional: AtenArctanDefault,
+		Mutates:    true,
+		Name:       "aten.arctan_.default",
+		SameAs:     AtenAtanInplaceDefault,
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}},
+			Base: "arctan_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::arctan_(Tensor(a!) self) -> Tensor(a!)",
+	},
+	{
+		DTypes: 130174,
+		Doc:    "The same as aten.atanh.",
+		Name:   "aten.arctanh.default",
+		SameAs: AtenAtanhDefault,
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "arctanh",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::arctanh(Tensor self) -> Tensor",
+	},
+	{
+		DTypes:     130174,
+		Doc:        "The same as aten.atanh_.",
+		Functional: AtenArctanhDefault,
+		Mutates:    true,
+		Name:       "aten.arctanh_.default",
+		SameAs:     AtenAtanhInplaceDefault,
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}},
+			Base: "arctanh_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::arctanh_(Tensor(a!) self) -> Tensor(a!)",
+	},
+	{
+		DTypes: 15484,
+		Doc:    "The index of the largest element.",
+		Name:   "aten.argmax.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "dim",
+				Opt:        true,
+				Type:       TInt,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "keepdim",
+				Type:       TBool,
+			}},
+			Base: "argmax",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor",
+	},
+	{
+		DTypes: 15484,
+		Doc:    "The index of the smallest element.",
+		Name:   "aten.argmin.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "dim",
+				Opt:        true,
+				Type:       TInt,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "keepdim",
+				Type:       TBool,
+			}},
+			Base: "argmin",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor",
+	},
+	{
+		DTypes: 15486,
+		Decomp: true,
+		Doc:    "The indices that sort along a dimension.",
+		Name:   "aten.argsort.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "-1",
+				HasDefault: true,
+				Name:       "dim",
+				Type:       TInt,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "descending",
+				Type:       TBool,
+			}},
+			Base: "argsort",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor",
+	},
+	{
+		DTypes: 15486,
+		Decomp: true,
+		Doc:    "The indices that sort along a dimension.",
+		Name:   "aten.argsort.stable",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				KwOnly: true,
+				Name:   "stable",
+				Type:   TBool,
+			}, {
+				Default:    "-1",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dim",
+				Type:       TInt,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "descending",
+				Type:       TBool,
+			}},
+			Base:     "argsort",
+			NS:       "aten",
+			Overload: "stable",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "The places of the elements that are not zero, as rows.",
+		Name:   "aten.argwhere.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "argwhere",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::argwhere(Tensor self) -> Tensor",
+	},
+	{
+		Doc:  "A view of the storage with the given sizes, strides and offset.",
+		Name: "aten.as_strided.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+			}, {
+				List: true,
+				Name: "size",
+				Type: TInt,
+			}, {
+				List: true,
+				Name: "stride",
+				Type: TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "storage_offset",
+				Opt:        true,
+				Type:       TInt,
+			}},
+			Base: "as_strided",
+			NS:   "aten",
+			Rets: []Ret{{Alias: 'a'}},
+		},
+		Stages: 15,
+		Text:   "aten::as_strided(Tensor(a) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor(a)",
+		View:   true,
+	},
+	{
+		Doc:        "A view of the storage with the given sizes, strides and offset.",
+		Functional: AtenAsStridedDefault,
+		Mutates:    true,
+		Name:       "aten.as_strided_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {
+				List: true,
+				Name: "size",
+				Type: TInt,
+			}, {
+				List: true,
+				Name: "stride",
+				Type: TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "storage_offset",
+				Opt:        true,
+				Type:       TInt,
+			}},
+			Base: "as_strided_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::as_strided_(Tensor(a!) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor(a!)",
+	},
+	{
+		Doc:    "The same as aten.as_strided, as a copy.",
+		Name:   "aten.as_strided_copy.default",
+		SameAs: AtenAsStridedDefault,
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				List: true,
+				Name: "size",
+				Type: TInt,
+			}, {
+				List: true,
+				Name: "stride",
+				Type: TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "storage_offset",
+				Opt:        true,
+				Type:       TInt,
+			}},
+			Base: "as_strided_copy",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::as_strided_copy(Tensor self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor",
+	},
+	{
+		Doc:  "self with src at a strided view.",
+		Name: "aten.as_strided_scatter.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "src"}, {
+				List: true,
+				Name: "size",
+				Type: TInt,
+			}, {
+				List: true,
+				Name: "stride",
+				Type: TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "storage_offset",
+				Opt:        true,
+				Type:       TInt,
+			}},
+			Base: "as_strided_scatter",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::as_strided_scatter(Tensor self, Tensor src, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor",
+	},
+	{
+		DTypes: 130174,
+		Doc:    "The arc sine of every element.",
+		Name:   "aten.asin.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "asin",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::asin(Tensor self) -> Tensor",
+	},
+	{
+		DTypes:     130174,
+		Doc:        "The arc sine of every element, written to self.",
+		Functional: AtenAsinDefault,
+		Mutates:    true,
+		Name:       "aten.asin_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}},
+			Base: "asin_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::asin_(Tensor(a!) self) -> Tensor(a!)",
+	},
+	{
+		DTypes: 130174,
+		Doc:    "The inverse hyperbolic sine of every element.",
+		Name:   "aten.asinh.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "asinh",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::asinh(Tensor self) -> Tensor",
+	},
+	{
+		DTypes:     130174,
+		Doc:        "The inverse hyperbolic sine of every element, written to self.",
+		Functional: AtenAsinhDefault,
+		Mutates:    true,
+		Name:       "aten.asinh_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}},
+			Base: "asinh_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::asinh_(Tensor(a!) self) -> Tensor(a!)",
+	},
+	{
+		DTypes: 130174,
+		Doc:    "The arc tangent of every element.",
+		Name:   "aten.atan.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "atan",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::atan(Tensor self) -> Tensor",
+	},
+	{
+		DTypes: 15486,
+		Doc:    "The angle of the point (other, self).",
+		Name:   "aten.atan2.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "other"}},
+			Base: "atan2",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::atan2(Tensor self, Tensor other) -> Tensor",
+	},
+	{
+		DTypes:     15486,
+		Doc:        "The angle of the point (other, self), written to self.",
+		Functional: AtenAtan2Default,
+		Mutates:    true,
+		Name:       "aten.atan2_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {Name: "other"}},
+			Base: "atan2_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::atan2_(Tensor(a!) self, Tensor other) -> Tensor(a!)",
+	},
+	{
+		DTypes:     130174,
+		Doc:        "The arc tangent of every element, written to self.",
+		Functional: AtenAtanDefault,
+		Mutates:    true,
+		Name:       "aten.atan_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}},
+			Base: "atan_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::atan_(Tensor(a!) self) -> Tensor(a!)",
+	},
+	{
+		DTypes: 130174,
+		Doc:    "The inverse hyperbolic tangent of every element.",
+		Name:   "aten.atanh.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "atanh",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::atanh(Tensor self) -> Tensor",
+	},
+	{
+		DTypes:     130174,
+		Doc:        "The inverse hyperbolic tangent of every element, written to self.",
+		Functional: AtenAtanhDefault,
+		Mutates:    true,
+		Name:       "aten.atanh_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}},
+			Base: "atanh_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::atanh_(Tensor(a!) self) -> Tensor(a!)",
+	},
+	{
+		Decomp: true,
+		Doc:    "At least the named number of dimensions for each tensor.",
+		Name:   "aten.atleast_1d.Sequence",
+		Schema: Schema{
+			Args: []Arg{{
+				List: true,
+				Name: "tensors",
+			}},
+			Base:     "atleast_1d",
+			NS:       "aten",
+			Overload: "Sequence",
+			Rets:     []Ret{{List: true}},
+		},
+		Stages: 15,
+		Text:   "aten::atleast_1d.Sequence(Tensor[] tensors) -> Tensor[]",
+	},
+	{
+		Decomp: true,
+		Doc:    "At least the named number of dimensions, by inserting ones.",
+		Name:   "aten.atleast_1d.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "atleast_1d",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::atleast_1d(Tensor self) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "At least the named number of dimensions for each tensor.",
+		Name:   "aten.atleast_2d.Sequence",
+		Schema: Schema{
+			Args: []Arg{{
+				List: true,
+				Name: "tensors",
+			}},
+			Base:     "atleast_2d",
+			NS:       "aten",
+			Overload: "Sequence",
+			Rets:     []Ret{{List: true}},
+		},
+		Stages: 15,
+		Text:   "aten::atleast_2d.Sequence(Tensor[] tensors) -> Tensor[]",
+	},
+	{
+		Decomp: true,
+		Doc:    "At least the named number of dimensions, by inserting ones.",
+		Name:   "aten.atleast_2d.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "atleast_2d",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::atleast_2d(Tensor self) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "At least the named number of dimensions for each tensor.",
+		Name:   "aten.atleast_3d.Sequence",
+		Schema: Schema{
+			Args: []Arg{{
+				List: true,
+				Name: "tensors",
+			}},
+			Base:     "atleast_3d",
+			NS:       "aten",
+			Overload: "Sequence",
+			Rets:     []Ret{{List: true}},
+		},
+		Stages: 15,
+		Text:   "aten::atleast_3d.Sequence(Tensor[] tensors) -> Tensor[]",
+	},
+	{
+		Decomp: true,
+		Doc:    "At least the named number of dimensions, by inserting ones.",
+		Name:   "aten.atleast_3d.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "atleast_3d",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::atleast_3d(Tensor self) -> Tensor",
+	},
+	{
+		DTypes: 15424,
+		Decomp: true,
+		Doc:    "Means of windows of one dimension.",
+		Name:   "aten.avg_pool1d.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				List: true,
+				Name: "kernel_size",
+				Size: 1,
+				Type: TInt,
+			}, {
+				Default:    "[]",
+				HasDefault: true,
+				List:       true,
+				Name:       "stride",
+				Size:       1,
+				Type:       TInt,
+			}, {
+				Default:    "[0]",
+				HasDefault: true,
+				List:       true,
+				Name:       "padding",
+				Size:       1,
+				Type:       TInt,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "ceil_mode",
+				Type:       TBool,
+			}, {
+				Default:    "True",
+				HasDefault: true,
+				Name:       "count_include_pad",
+				Type:       TBool,
+			}},
+			Base: "avg_pool1d",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::avg_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=[0], bool ceil_mode=False, bool count_include_pad=True) -> Tensor",
+	},
+	{
+		DTypes: 15424,
+		Doc:    "Means of windows of two dimensions.",
+		Name:   "aten.avg_pool2d.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				List: true,
+				Name: "kernel_size",
+				Size: 2,
+				Type: TInt,
+			}, {
+				Default:    "[]",
+				HasDefault: true,
+				List:       true,
+				Name:       "stride",
+				Size:       2,
+				Type:       TInt,
+			}, {
+				Default:    "0",
+				HasDefault: true,
+				List:       true,
+				Name:       "padding",
+				Size:       2,
+				Type:       TInt,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "ceil_mode",
+				Type:       TBool,
+			}, {
+				Default:    "True",
+				HasDefault: true,
+				Name:       "count_include_pad",
+				Type:       TBool,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "divisor_override",
+				Opt:        true,
+				Type:       TInt,
+			}},
+			Base: "avg_pool2d",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::avg_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor",
+	},
+	{
+		DTypes: 12352,
+		Decomp: true,
+		Doc:    "Means of windows of three dimensions.",
+		Name:   "aten.avg_pool3d.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				List: true,
+				Name: "kernel_size",
+				Size: 3,
+				Type: TInt,
+			}, {
+				Default:    "[]",
+				HasDefault: true,
+				List:       true,
+				Name:       "stride",
+				Size:       3,
+				Type:       TInt,
+			}, {
+				Default:    "0",
+				HasDefault: true,
+				List:       true,
+				Name:       "padding",
+				Size:       3,
+				Type:       TInt,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "ceil_mode",
+				Type:       TBool,
+			}, {
+				Default:    "True",
+				HasDefault: true,
+				Name:       "count_include_pad",
+				Type:       TBool,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "divisor_override",
+				Opt:        true,
+				Type:       TInt,
+			}},
+			Base: "avg_pool3d",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::avg_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor",
+	},
+	{
+		DTypes: 130172,
+		Decomp: true,
+		Doc:    "beta*self + alpha*(batch1 @ batch2), batch by batch.",
+		Name:   "aten.baddbmm.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "batch1"}, {Name: "batch2"}, {
+				Default:    "1",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "beta",
+				Type:       TScalar,
+			}, {
+				Default:    "1",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "alpha",
+				Type:       TScalar,
+			}},
+			Base: "baddbmm",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+	},
+	{
+		DTypes: 130172,
+		Decomp: true,
+		Doc:    "beta*self + alpha*(batch1 @ batch2), batch by batch.",
+		Name:   "aten.baddbmm.dtype",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "batch1"}, {Name: "batch2"}, {
+				Name: "out_dtype",
+				Type: TDType,
+			}, {
+				Default:    "1",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "beta",
+				Type:       TScalar,
+			}, {
+				Default:    "1",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "alpha",
+				Type:       TScalar,
+			}},
+			Base:     "baddbmm",
+			NS:       "aten",
+			Overload: "dtype",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::baddbmm.dtype(Tensor self, Tensor batch1, Tensor batch2, ScalarType out_dtype, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+	},
+	{
+		DTypes:     130172,
+		Doc:        "beta*self + alpha*(batch1 @ batch2), batch by batch, written to self.",
+		Functional: AtenBaddbmmDefault,
+		Mutates:    true,
+		Name:       "aten.baddbmm_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {Name: "batch1"}, {Name: "batch2"}, {
+				Default:    "1",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "beta",
+				Type:       TScalar,
+			}, {
+				Default:    "1",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "alpha",
+				Type:       TScalar,
+			}},
+			Base: "baddbmm_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::baddbmm_(Tensor(a!) self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor(a!)",
+	},
+	{
+		Decomp: true,
+		Doc:    "The Bartlett window.",
+		Name:   "aten.bartlett_window.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "window_length",
+				Type: TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "layout",
+				Opt:        true,
+				Type:       TLayout,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "device",
+				Opt:        true,
+				Type:       TDevice,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "pin_memory",
+				Opt:        true,
+				Type:       TBool,
+			}},
+			Base: "bartlett_window",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::bartlett_window(int window_length, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "The Bartlett window.",
+		Name:   "aten.bartlett_window.periodic",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "window_length",
+				Type: TInt,
+			}, {
+				Name: "periodic",
+				Type: TBool,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "layout",
+				Opt:        true,
+				Type:       TLayout,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "device",
+				Opt:        true,
+				Type:       TDevice,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "pin_memory",
+				Opt:        true,
+				Type:       TBool,
+			}},
+			Base:     "bartlett_window",
+			NS:       "aten",
+			Overload: "periodic",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::bartlett_window.periodic(int window_length, bool periodic, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+	},
+	{
+		DTypes: 15360,
+		Decomp: true,
+		Doc:    "Normalisation by running or batch statistics of each channel.",
+		Name:   "aten.batch_norm.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {
+				Name: "weight",
+				Opt:  true,
+			}, {
+				Name: "bias",
+				Opt:  true,
+			}, {
+				Name: "running_mean",
+				Opt:  true,
+			}, {
+				Name: "running_var",
+				Opt:  true,
+			}, {
+				Name: "training",
+				Type: TBool,
+			}, {
+				Name: "momentum",
+				Type: TFloat,
+			}, {
+				Name: "eps",
+				Type: TFloat,
+			}, {
+				Name: "cudnn_enabled",
+				Type: TBool,
+			}},
+			Base: "batch_norm",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps, bool cudnn_enabled) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Ones with the given probability.",
+		Name:   "aten.bernoulli.default",
+		Random: true,
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "generator",
+				Opt:        true,
+				Type:       TGenerator,
+			}},
+			Base: "bernoulli",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::bernoulli(Tensor self, *, Generator? generator=None) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Ones with the given probability.",
+		Name:   "aten.bernoulli.p",
+		Random: true,
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "p",
+				Type: TFloat,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "generator",
+				Opt:        true,
+				Type:       TGenerator,
+			}},
+			Base:     "bernoulli",
+			NS:       "aten",
+			Overload: "p",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor",
+	},
+	{
+		Doc:     "Ones with the given probability.",
+		Mutates: true,
+		Name:    "aten.bernoulli_.Tensor",
+		Random:  true,
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {Name: "p"}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "generator",
+				Opt:        true,
+				Type:       TGenerator,
+			}},
+			Base:     "bernoulli_",
+			NS:       "aten",
+			Overload: "Tensor",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::bernoulli_.Tensor(Tensor(a!) self, Tensor p, *, Generator? generator=None) -> Tensor(a!)",
+	},
+	{
+		Doc:     "Ones with the given probability.",
+		Mutates: true,
+		Name:    "aten.bernoulli_.float",
+		Random:  true,
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {
+				Default:    "0.5",
+				HasDefault: true,
+				Name:       "p",
+				Type:       TFloat,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "generator",
+				Opt:        true,
+				Type:       TGenerator,
+			}},
+			Base:     "bernoulli_",
+			NS:       "aten",
+			Overload: "float",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::bernoulli_.float(Tensor(a!) self, float p=0.5, *, Generator? generator=None) -> Tensor(a!)",
+	},
+	{
+		DTypes: 15484,
+		Decomp: true,
+		Doc:    "x1 @ weight @ x2 + bias for each output feature.",
+		Name:   "aten.bilinear.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "input1"}, {Name: "input2"}, {Name: "weight"}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "bias",
+				Opt:        true,
+			}},
+			Base: "bilinear",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> Tensor",
+	},
+	{
+		DTypes: 15360,
+		Decomp: true,
+		Doc:    "Binary cross entropy of probabilities, reduced.",
+		Name:   "aten.binary_cross_entropy.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "target"}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "weight",
+				Opt:        true,
+			}, {
+				Default:    "1",
+				HasDefault: true,
+				Name:       "reduction",
+				Type:       TInt,
+			}},
+			Base: "binary_cross_entropy",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int reduction=1) -> Tensor",
+	},
+	{
+		DTypes: 15360,
+		Decomp: true,
+		Doc:    "Binary cross entropy of logits, reduced.",
+		Name:   "aten.binary_cross_entropy_with_logits.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "target"}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "weight",
+				Opt:        true,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "pos_weight",
+				Opt:        true,
+			}, {
+				Default:    "1",
+				HasDefault: true,
+				Name:       "reduction",
+				Type:       TInt,
+			}},
+			Base: "binary_cross_entropy_with_logits",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None, Tensor? pos_weight=None, int reduction=1) -> Tensor",
+	},
+	{
+		DTypes: 124,
+		Doc:    "Counts of each non-negative integer, weighted where weights are given.",
+		Name:   "aten.bincount.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "weights",
+				Opt:        true,
+			}, {
+				Default:    "0",
+				HasDefault: true,
+				Name:       "minlength",
+				Type:       TInt,
+			}},
+			Base: "bincount",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::bincount(Tensor self, Tensor? weights=None, SymInt minlength=0) -> Tensor",
+	},
+	{
+		DTypes: 126,
+		Doc:    "Bit by bit and; logical for bools.",
+		Name:   "aten.bitwise_and.Scalar",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "other",
+				Type: TScalar,
+			}},
+			Base:     "bitwise_and",
+			NS:       "aten",
+			Overload: "Scalar",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::bitwise_and.Scalar(Tensor self, Scalar other) -> Tensor",
+	},
+	{
+		DTypes: 126,
+		Doc:    "Bit by bit and; logical for bools.",
+		Name:   "aten.bitwise_and.Scalar_Tensor",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "self",
+				Type: TScalar,
+			}, {Name: "other"}},
+			Base:     "bitwise_and",
+			NS:       "aten",
+			Overload: "Scalar_Tensor",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::bitwise_and.Scalar_Tensor(Scalar self, Tensor other) -> Tensor",
+	},
+	{
+		DTypes: 126,
+		Doc:    "Bit by bit and; logical for bools.",
+		Name:   "aten.bitwise_and.Tensor",
+		Schema: Schema{
+			Args:     []Arg{{Name: "self"}, {Name: "other"}},
+			Base:     "bitwise_and",
+			NS:       "aten",
+			Overload: "Tensor",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::bitwise_and.Tensor(Tensor self, Tensor other) -> Tensor",
+	},
+	{
+		DTypes:     126,
+		Doc:        "Bit by bit and; logical for bools, written to self.",
+		Functional: AtenBitwiseAndScalar,
+		Mutates:    true,
+		Name:       "aten.bitwise_and_.Scalar",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {
+				Name: "other",
+				Type: TScalar,
+			}},
+			Base:     "bitwise_and_",
+			NS:       "aten",
+			Overload: "Scalar",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::bitwise_and_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
+	},
+	{
+		DTypes:     126,
+		Doc:        "Bit by bit and; logical for bools, written to self.",
+		Functional: AtenBitwiseAndTensor,
+		Mutates:    true,
+		Name:       "aten.bitwise_and_.Tensor",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {Name: "other"}},
+			Base:     "bitwise_and_",
+			NS:       "aten",
+			Overload: "Tensor",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::bitwise_and_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
+	},
+	{
+		DTypes: 124,
+		Decomp: true,
+		Doc:    "self shifted left by other bits.",
+		Name:   "aten.bitwise_left_shift.Scalar_Tensor",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "self",
+				Type: TScalar,
+			}, {Name: "other"}},
+			Base:     "bitwise_left_shift",
+			NS:       "aten",
+			Overload: "Scalar_Tensor",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::bitwise_left_shift.Scalar_Tensor(Scalar self, Tensor other) -> Tensor",
+	},
+	{
+		DTypes: 124,
+		Decomp: true,
+		Doc:    "self shifted left by other bits.",
+		Name:   "aten.bitwise_left_shift.Tensor",
+		Schema: Schema{
+			Args:     []Arg{{Name: "self"}, {Name: "other"}},
+			Base:     "bitwise_left_shift",
+			NS:       "aten",
+			Overload: "Tensor",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::bitwise_left_shift.Tensor(Tensor self, Tensor other) -> Tensor",
+	},
+	{
+		DTypes: 124,
+		Decomp: true,
+		Doc:    "self shifted left by other bits.",
+		Name:   "aten.bitwise_left_shift.Tensor_Scalar",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "other",
+				Type: TScalar,
+			}},
+			Base:     "bitwise_left_shift",
+			NS:       "aten",
+			Overload: "Tensor_Scalar",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::bitwise_left_shift.Tensor_Scalar(Tensor self, Scalar other) -> Tensor",
+	},
+	{
+		DTypes:     124,
+		Doc:        "self shifted left by other bits, written to self.",
+		Functional: AtenBitwiseLeftShiftTensor,
+		Mutates:    true,
+		Name:       "aten.bitwise_left_shift_.Tensor",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {Name: "other"}},
+			Base:     "bitwise_left_shift_",
+			NS:       "aten",
+			Overload: "Tensor",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::bitwise_left_shift_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
+	},
+	{
+		DTypes:     124,
+		Doc:        "self shifted left by other bits, written to self.",
+		Functional: AtenBitwiseLeftShiftTensorScalar,
+		Mutates:    true,
+		Name:       "aten.bitwise_left_shift_.Tensor_Scalar",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {
+				Name: "other",
+				Type: TScalar,
+			}},
+			Base:     "bitwise_left_shift_",
+			NS:       "aten",
+			Overload: "Tensor_Scalar",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::bitwise_left_shift_.Tensor_Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
+	},
+	{
+		DTypes: 126,
+		Doc:    "Every bit flipped; logical negation of bools.",
+		Name:   "aten.bitwise_not.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "bitwise_not",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::bitwise_not(Tensor self) -> Tensor",
+	},
+	{
+		DTypes:     126,
+		Doc:        "Every bit flipped; logical negation of bools, written to self.",
+		Functional: AtenBitwiseNotDefault,
+		Mutates:    true,
+		Name:       "aten.bitwise_not_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}},
+			Base: "bitwise_not_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::bitwise_not_(Tensor(a!) self) -> Tensor(a!)",
+	},
+	{
+		DTypes: 126,
+		Doc:    "Bit by bit or; logical for bools.",
+		Name:   "aten.bitwise_or.Scalar",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "other",
+				Type: TScalar,
+			}},
+			Base:     "bitwise_or",
+			NS:       "aten",
+			Overload: "Scalar",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::bitwise_or.Scalar(Tensor self, Scalar other) -> Tensor",
+	},
+	{
+		DTypes: 126,
+		Doc:    "Bit by bit or; logical for bools.",
+		Name:   "aten.bitwise_or.Scalar_Tensor",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "self",
+				Type: TScalar,
+			}, {Name: "other"}},
+			Base:     "bitwise_or",
+			NS:       "aten",
+			Overload: "Scalar_Tensor",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::bitwise_or.Scalar_Tensor(Scalar self, Tensor other) -> Tensor",
+	},
+	{
+		DTypes: 126,
+		Doc:    "Bit by bit or; logical for bools.",
+		Name:   "aten.bitwise_or.Tensor",
+		Schema: Schema{
+			Args:     []Arg{{Name: "self"}, {Name: "other"}},
+			Base:     "bitwise_or",
+			NS:       "aten",
+			Overload: "Tensor",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::bitwise_or.Tensor(Tensor self, Tensor other) -> Tensor",
+	},
+	{
+		DTypes:     126,
+		Doc:        "Bit by bit or; logical for bools, written to self.",
+		Functional: AtenBitwiseOrScalar,
+		Mutates:    true,
+		Name:       "aten.bitwise_or_.Scalar",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {
+				Name: "other",
+				Type: TScalar,
+			}},
+			Base:     "bitwise_or_",
+			NS:       "aten",
+			Overload: "Scalar",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::bitwise_or_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
+	},
+	{
+		DTypes:     126,
+		Doc:        "Bit by bit or; logical for bools, written to self.",
+		Functional: AtenBitwiseOrTensor,
+		Mutates:    true,
+		Name:       "aten.bitwise_or_.Tensor",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {Name: "other"}},
+			Base:     "bitwise_or_",
+			NS:       "aten",
+			Overload: "Tensor",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::bitwise_or_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
+	},
+	{
+		DTypes: 124,
+		Decomp: true,
+		Doc:    "self shifted right by other bits, keeping the sign.",
+		Name:   "aten.bitwise_right_shift.Scalar_Tensor",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "self",
+				Type: TScalar,
+			}, {Name: "other"}},
+			Base:     "bitwise_right_shift",
+			NS:       "aten",
+			Overload: "Scalar_Tensor",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::bitwise_right_shift.Scalar_Tensor(Scalar self, Tensor other) -> Tensor",
+	},
+	{
+		DTypes: 124,
+		Decomp: true,
+		Doc:    "self shifted right by other bits, keeping the sign.",
+		Name:   "aten.bitwise_right_shift.Tensor",
+		Schema: Schema{
+			Args:     []Arg{{Name: "self"}, {Name: "other"}},
+			Base:     "bitwise_right_shift",
+			NS:       "aten",
+			Overload: "Tensor",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::bitwise_right_shift.Tensor(Tensor self, Tensor other) -> Tensor",
+	},
+	{
+		DTypes: 124,
+		Decomp: true,
+		Doc:    "self shifted right by other bits, keeping the sign.",
+		Name:   "aten.bitwise_right_shift.Tensor_Scalar",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "other",
+				Type: TScalar,
+			}},
+			Base:     "bitwise_right_shift",
+			NS:       "aten",
+			Overload: "Tensor_Scalar",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::bitwise_right_shift.Tensor_Scalar(Tensor self, Scalar other) -> Tensor",
+	},
+	{
+		DTypes:     124,
+		Doc:        "self shifted right by other bits, keeping the sign, written to self.",
+		Functional: AtenBitwiseRightShiftTensor,
+		Mutates:    true,
+		Name:       "aten.bitwise_right_shift_.Tensor",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {Name: "other"}},
+			Base:     "bitwise_right_shift_",
+			NS:       "aten",
+			Overload: "Tensor",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::bitwise_right_shift_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
+	},
+	{
+		DTypes:     124,
+		Doc:        "self shifted right by other bits, keeping the sign, written to self.",
+		Functional: AtenBitwiseRightShiftTensorScalar,
+		Mutates:    true,
+		Name:       "aten.bitwise_right_shift_.Tensor_Scalar",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {
+				Name: "other",
+				Type: TScalar,
+			}},
+			Base:     "bitwise_right_shift_",
+			NS:       "aten",
+			Overload: "Tensor_Scalar",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::bitwise_right_shift_.Tensor_Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
+	},
+	{
+		DTypes: 126,
+		Doc:    "Bit by bit exclusive or; logical for bools.",
+		Name:   "aten.bitwise_xor.Scalar",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "other",
+				Type: TScalar,
+			}},
+			Base:     "bitwise_xor",
+			NS:       "aten",
+			Overload: "Scalar",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::bitwise_xor.Scalar(Tensor self, Scalar other) -> Tensor",
+	},
+	{
+		DTypes: 126,
+		Doc:    "Bit by bit exclusive or; logical for bools.",
+		Name:   "aten.bitwise_xor.Scalar_Tensor",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "self",
+				Type: TScalar,
+			}, {Name: "other"}},
+			Base:     "bitwise_xor",
+			NS:       "aten",
+			Overload: "Scalar_Tensor",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::bitwise_xor.Scalar_Tensor(Scalar self, Tensor other) -> Tensor",
+	},
+	{
+		DTypes: 126,
+		Doc:    "Bit by bit exclusive or; logical for bools.",
+		Name:   "aten.bitwise_xor.Tensor",
+		Schema: Schema{
+			Args:     []Arg{{Name: "self"}, {Name: "other"}},
+			Base:     "bitwise_xor",
+			NS:       "aten",
+			Overload: "Tensor",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::bitwise_xor.Tensor(Tensor self, Tensor other) -> Tensor",
+	},
+	{
+		DTypes:     126,
+		Doc:        "Bit by bit exclusive or; logical for bools, written to self.",
+		Functional: AtenBitwiseXorScalar,
+		Mutates:    true,
+		Name:       "aten.bitwise_xor_.Scalar",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {
+				Name: "other",
+				Type: TScalar,
+			}},
+			Base:     "bitwise_xor_",
+			NS:       "aten",
+			Overload: "Scalar",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::bitwise_xor_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
+	},
+	{
+		DTypes:     126,
+		Doc:        "Bit by bit exclusive or; logical for bools, written to self.",
+		Functional: AtenBitwiseXorTensor,
+		Mutates:    true,
+		Name:       "aten.bitwise_xor_.Tensor",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {Name: "other"}},
+			Base:     "bitwise_xor_",
+			NS:       "aten",
+			Overload: "Tensor",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::bitwise_xor_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
+	},
+	{
+		Decomp: true,
+		Doc:    "The Blackman window.",
+		Name:   "aten.blackman_window.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "window_length",
+				Type: TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "layout",
+				Opt:        true,
+				Type:       TLayout,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "device",
+				Opt:        true,
+				Type:       TDevice,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "pin_memory",
+				Opt:        true,
+				Type:       TBool,
+			}},
+			Base: "blackman_window",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::blackman_window(int window_length, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "The Blackman window.",
+		Name:   "aten.blackman_window.periodic",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "window_length",
+				Type: TInt,
+			}, {
+				Name: "periodic",
+				Type: TBool,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "layout",
+				Opt:        true,
+				Type:       TLayout,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "device",
+				Opt:        true,
+				Type:       TDevice,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "pin_memory",
+				Opt:        true,
+				Type:       TBool,
+			}},
+			Base:     "blackman_window",
+			NS:       "aten",
+			Overload: "periodic",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::blackman_window.periodic(int window_length, bool periodic, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "A matrix with the given matrices on its diagonal.",
+		Name:   "aten.block_diag.default",
+		Schema: Schema{
+			Args: []Arg{{
+				List: true,
+				Name: "tensors",
+			}},
+			Base: "block_diag",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::block_diag(Tensor[] tensors) -> Tensor",
+	},
+	{
+		DTypes: 130172,
+		Doc:    "Products of batches of matrices.",
+		Name:   "aten.bmm.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "mat2"}},
+			Base: "bmm",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::bmm(Tensor self, Tensor mat2) -> Tensor",
+	},
+	{
+		DTypes: 130172,
+		Decomp: true,
+		Doc:    "Products of batches of matrices in another element type.",
+		Name:   "aten.bmm.dtype",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "mat2"}, {
+				Name: "out_dtype",
+				Type: TDType,
+			}},
+			Base:     "bmm",
+			NS:       "aten",
+			Overload: "dtype",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::bmm.dtype(Tensor self, Tensor mat2, ScalarType out_dtype) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "All tensors expanded to their common shape.",
+		Name:   "aten.broadcast_tensors.default",
+		Schema: Schema{
+			Args: []Arg{{
+				List: true,
+				Name: "tensors",
+			}},
+			Base: "broadcast_tensors",
+			NS:   "aten",
+			Rets: []Ret{{List: true}},
+		},
+		Stages: 15,
+		Text:   "aten::broadcast_tensors(Tensor[] tensors) -> Tensor[]",
+	},
+	{
+		Decomp: true,
+		Doc:    "expand without the implicit flag.",
+		Name:   "aten.broadcast_to.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+			}, {
+				List: true,
+				Name: "size",
+				Type: TInt,
+			}},
+			Base: "broadcast_to",
+			NS:   "aten",
+			Rets: []Ret{{Alias: 'a'}},
+		},
+		Stages: 15,
+		Text:   "aten::broadcast_to(Tensor(a) self, SymInt[] size) -> Tensor(a)",
+		View:   true,
+	},
+	{
+		Decomp: true,
+		Doc:    "The index of the bucket of a number between sorted boundaries.",
+		Name:   "aten.bucketize.Scalar",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "self",
+				Type: TScalar,
+			}, {Name: "boundaries"}, {
+				Default:    "False",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "out_int32",
+				Type:       TBool,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "right",
+				Type:       TBool,
+			}},
+			Base:     "bucketize",
+			NS:       "aten",
+			Overload: "Scalar",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::bucketize.Scalar(Scalar self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "The index of the bucket of each element between sorted boundaries.",
+		Name:   "aten.bucketize.Tensor",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "boundaries"}, {
+				Default:    "False",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "out_int32",
+				Type:       TBool,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "right",
+				Type:       TBool,
+			}},
+			Base:     "bucketize",
+			NS:       "aten",
+			Overload: "Tensor",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::bucketize.Tensor(Tensor self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "All combinations of the vectors' elements as rows.",
+		Name:   "aten.cartesian_prod.default",
+		Schema: Schema{
+			Args: []Arg{{
+				List: true,
+				Name: "tensors",
+			}},
+			Base: "cartesian_prod",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::cartesian_prod(Tensor[] tensors) -> Tensor",
+	},
+	{
+		Doc:  "Tensors joined along a dimension; legacy empty vectors are skipped.",
+		Name: "aten.cat.default",
+		Schema: Schema{
+			Args: []Arg{{
+				List: true,
+				Name: "tensors",
+			}, {
+				Default:    "0",
+				HasDefault: true,
+				Name:       "dim",
+				Type:       TInt,
+			}},
+			Base: "cat",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::cat(Tensor[] tensors, int dim=0) -> Tensor",
+	},
+	{
+		DTypes: 12288,
+		Decomp: true,
+		Doc:    "p-norm distances between all pairs of rows.",
+		Name:   "aten.cdist.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "x1"}, {Name: "x2"}, {
+				Default:    "2.0",
+				HasDefault: true,
+				Name:       "p",
+				Type:       TFloat,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "compute_mode",
+				Opt:        true,
+				Type:       TInt,
+			}},
+			Base: "cdist",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::cdist(Tensor x1, Tensor x2, float p=2.0, int? compute_mode=None) -> Tensor",
+	},
+	{
+		DTypes: 15484,
+		Doc:    "The smallest integer that is at least the element.",
+		Name:   "aten.ceil.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "ceil",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::ceil(Tensor self) -> Tensor",
+	},
+	{
+		DTypes:     15484,
+		Doc:        "The smallest integer that is at least the element, written to self.",
+		Functional: AtenCeilDefault,
+		Mutates:    true,
+		Name:       "aten.ceil_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}},
+			Base: "ceil_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::ceil_(Tensor(a!) self) -> Tensor(a!)",
+	},
+	{
+		DTypes: 15360,
+		Decomp: true,
+		Doc:    "elu that is smooth for every alpha.",
+		Name:   "aten.celu.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "1.0",
+				HasDefault: true,
+				Name:       "alpha",
+				Type:       TScalar,
+			}},
+			Base: "celu",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::celu(Tensor self, Scalar alpha=1.0) -> Tensor",
+	},
+	{
+		DTypes:     15360,
+		Doc:        "elu that is smooth for every alpha, written to self.",
+		Functional: AtenCeluDefault,
+		Mutates:    true,
+		Name:       "aten.celu_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {
+				Default:    "1.0",
+				HasDefault: true,
+				Name:       "alpha",
+				Type:       TScalar,
+			}},
+			Base: "celu_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::celu_(Tensor(a!) self, Scalar alpha=1.0) -> Tensor(a!)",
+	},
+	{
+		Decomp: true,
+		Doc:    "The product of several matrices.",
+		Name:   "aten.chain_matmul.default",
+		Schema: Schema{
+			Args: []Arg{{
+				List: true,
+				Name: "matrices",
+			}},
+			Base: "chain_matmul",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::chain_matmul(Tensor[] matrices) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Channels of groups interleaved.",
+		Name:   "aten.channel_shuffle.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "groups",
+				Type: TInt,
+			}},
+			Base: "channel_shuffle",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::channel_shuffle(Tensor self, SymInt groups) -> Tensor",
+	},
+	{
+		DTypes: 126976,
+		Doc:    "The Cholesky factor of positive definite matrices.",
+		Name:   "aten.cholesky.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "upper",
+				Type:       TBool,
+			}},
+			Base: "cholesky",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::cholesky(Tensor self, bool upper=False) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "At most the given number of equal chunks along a dimension.",
+		Name:   "aten.chunk.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+			}, {
+				Name: "chunks",
+				Type: TInt,
+			}, {
+				Default:    "0",
+				HasDefault: true,
+				Name:       "dim",
+				Type:       TInt,
+			}},
+			Base: "chunk",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				List:  true,
+			}},
+		},
+		Stages: 15,
+		Text:   "aten::chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]",
+		View:   true,
+	},
+	{
+		DTypes: 15484,
+		Doc:    "Every element limited to [min, max]; a bound may be absent.",
+		Name:   "aten.clamp.Tensor",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "min",
+				Opt:        true,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "max",
+				Opt:        true,
+			}},
+			Base:     "clamp",
+			NS:       "aten",
+			Overload: "Tensor",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor",
+	},
+	{
+		DTypes: 15484,
+		Doc:    "Every element limited to [min, max]; a bound may be absent.",
+		Name:   "aten.clamp.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "min",
+				Opt:        true,
+				Type:       TScalar,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "max",
+				Opt:        true,
+				Type:       TScalar,
+			}},
+			Base: "clamp",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor",
+	},
+	{
+		DTypes:     15484,
+		Doc:        "Every element limited to [min, max]; a bound may be absent, written to self.",
+		Functional: AtenClampTensor,
+		Mutates:    true,
+		Name:       "aten.clamp_.Tensor",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "min",
+				Opt:        true,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "max",
+				Opt:        true,
+			}},
+			Base:     "clamp_",
+			NS:       "aten",
+			Overload: "Tensor",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::clamp_.Tensor(Tensor(a!) self, Tensor? min=None, Tensor? max=None) -> Tensor(a!)",
+	},
+	{
+		DTypes:     15484,
+		Doc:        "Every element limited to [min, max]; a bound may be absent, written to self.",
+		Functional: AtenClampDefault,
+		Mutates:    true,
+		Name:       "aten.clamp_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "min",
+				Opt:        true,
+				Type:       TScalar,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "max",
+				Opt:        true,
+				Type:       TScalar,
+			}},
+			Base: "clamp_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::clamp_(Tensor(a!) self, Scalar? min=None, Scalar? max=None) -> Tensor(a!)",
+	},
+	{
+		DTypes: 15486,
+		Decomp: true,
+		Doc:    "Every element limited from above.",
+		Name:   "aten.clamp_max.Tensor",
+		Schema: Schema{
+			Args:     []Arg{{Name: "self"}, {Name: "max"}},
+			Base:     "clamp_max",
+			NS:       "aten",
+			Overload: "Tensor",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::clamp_max.Tensor(Tensor self, Tensor max) -> Tensor",
+	},
+	{
+		DTypes: 15486,
+		Decomp: true,
+		Doc:    "Every element limited from above.",
+		Name:   "aten.clamp_max.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "max",
+				Type: TScalar,
+			}},
+			Base: "clamp_max",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::clamp_max(Tensor self, Scalar max) -> Tensor",
+	},
+	{
+		DTypes:     15486,
+		Doc:        "Every element limited from above, written to self.",
+		Functional: AtenClampMaxTensor,
+		Mutates:    true,
+		Name:       "aten.clamp_max_.Tensor",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {Name: "max"}},
+			Base:     "clamp_max_",
+			NS:       "aten",
+			Overload: "Tensor",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::clamp_max_.Tensor(Tensor(a!) self, Tensor max) -> Tensor(a!)",
+	},
+	{
+		DTypes:     15486,
+		Doc:        "Every element limited from above, written to self.",
+		Functional: AtenClampMaxDefault,
+		Mutates:    true,
+		Name:       "aten.clamp_max_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {
+				Name: "max",
+				Type: TScalar,
+			}},
+			Base: "clamp_max_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::clamp_max_(Tensor(a!) self, Scalar max) -> Tensor(a!)",
+	},
+	{
+		DTypes: 15486,
+		Decomp: true,
+		Doc:    "Every element limited from below.",
+		Name:   "aten.clamp_min.Tensor",
+		Schema: Schema{
+			Args:     []Arg{{Name: "self"}, {Name: "min"}},
+			Base:     "clamp_min",
+			NS:       "aten",
+			Overload: "Tensor",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::clamp_min.Tensor(Tensor self, Tensor min) -> Tensor",
+	},
+	{
+		DTypes: 15486,
+		Decomp: true,
+		Doc:    "Every element limited from below.",
+		Name:   "aten.clamp_min.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "min",
+				Type: TScalar,
+			}},
+			Base: "clamp_min",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::clamp_min(Tensor self, Scalar min) -> Tensor",
+	},
+	{
+		DTypes:     15486,
+		Doc:        "Every element limited from below, written to self.",
+		Functional: AtenClampMinTensor,
+		Mutates:    true,
+		Name:       "aten.clamp_min_.Tensor",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {Name: "min"}},
+			Base:     "clamp_min_",
+			NS:       "aten",
+			Overload: "Tensor",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::clamp_min_.Tensor(Tensor(a!) self, Tensor min) -> Tensor(a!)",
+	},
+	{
+		DTypes:     15486,
+		Doc:        "Every element limited from below, written to self.",
+		Functional: AtenClampMinDefault,
+		Mutates:    true,
+		Name:       "aten.clamp_min_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {
+				Name: "min",
+				Type: TScalar,
+			}},
+			Base: "clamp_min_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::clamp_min_(Tensor(a!) self, Scalar min) -> Tensor(a!)",
+	},
+	{
+		DTypes: 15484,
+		Doc:    "The same as aten.clamp.Tensor.",
+		Name:   "aten.clip.Tensor",
+		SameAs: AtenClampTensor,
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "min",
+				Opt:        true,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "max",
+				Opt:        true,
+			}},
+			Base:     "clip",
+			NS:       "aten",
+			Overload: "Tensor",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::clip.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor",
+	},
+	{
+		DTypes: 15484,
+		Doc:    "The same as aten.clamp.",
+		Name:   "aten.clip.default",
+		SameAs: AtenClampDefault,
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "min",
+				Opt:        true,
+				Type:       TScalar,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "max",
+				Opt:        true,
+				Type:       TScalar,
+			}},
+			Base: "clip",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::clip(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor",
+	},
+	{
+		DTypes:     15484,
+		Doc:        "The same as aten.clamp_.Tensor.",
+		Functional: AtenClipTensor,
+		Mutates:    true,
+		Name:       "aten.clip_.Tensor",
+		SameAs:     AtenClampInplaceTensor,
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "min",
+				Opt:        true,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "max",
+				Opt:        true,
+			}},
+			Base:     "clip_",
+			NS:       "aten",
+			Overload: "Tensor",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::clip_.Tensor(Tensor(a!) self, Tensor? min=None, Tensor? max=None) -> Tensor(a!)",
+	},
+	{
+		DTypes:     15484,
+		Doc:        "The same as aten.clamp_.",
+		Functional: AtenClipDefault,
+		Mutates:    true,
+		Name:       "aten.clip_.default",
+		SameAs:     AtenClampInplaceDefault,
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "min",
+				Opt:        true,
+				Type:       TScalar,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "max",
+				Opt:        true,
+				Type:       TScalar,
+			}},
+			Base: "clip_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::clip_(Tensor(a!) self, Scalar? min=None, Scalar? max=None) -> Tensor(a!)",
+	},
+	{
+		Doc:  "A copy in the given memory format.",
+		Name: "aten.clone.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "memory_format",
+				Opt:        true,
+				Type:       TMemoryFormat,
+			}},
+			Base: "clone",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Columns of blocks summed into an image.",
+		Name:   "aten.col2im.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				List: true,
+				Name: "output_size",
+				Size: 2,
+				Type: TInt,
+			}, {
+				List: true,
+				Name: "kernel_size",
+				Size: 2,
+				Type: TInt,
+			}, {
+				List: true,
+				Name: "dilation",
+				Size: 2,
+				Type: TInt,
+			}, {
+				List: true,
+				Name: "padding",
+				Size: 2,
+				Type: TInt,
+			}, {
+				List: true,
+				Name: "stride",
+				Size: 2,
+				Type: TInt,
+			}},
+			Base: "col2im",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::col2im(Tensor self, SymInt[2] output_size, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Vectors as columns joined along the second dimension.",
+		Name:   "aten.column_stack.default",
+		Schema: Schema{
+			Args: []Arg{{
+				List: true,
+				Name: "tensors",
+			}},
+			Base: "column_stack",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::column_stack(Tensor[] tensors) -> Tensor",
+	},
+	{
+		Doc:  "All combinations of r elements of a vector as rows.",
+		Name: "aten.combinations.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "2",
+				HasDefault: true,
+				Name:       "r",
+				Type:       TInt,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "with_replacement",
+				Type:       TBool,
+			}},
+			Base: "combinations",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::combinations(Tensor self, int r=2, bool with_replacement=False) -> Tensor",
+	},
+	{
+		DTypes: 13312,
+		Doc:    "Complex numbers from real and imaginary parts.",
+		Name:   "aten.complex.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "real"}, {Name: "imag"}},
+			Base: "complex",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::complex(Tensor real, Tensor imag) -> Tensor",
+	},
+	{
+		Doc:    "The same as aten.cat.",
+		Name:   "aten.concat.default",
+		SameAs: AtenCatDefault,
+		Schema: Schema{
+			Args: []Arg{{
+				List: true,
+				Name: "tensors",
+			}, {
+				Default:    "0",
+				HasDefault: true,
+				Name:       "dim",
+				Type:       TInt,
+			}},
+			Base: "concat",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::concat(Tensor[] tensors, int dim=0) -> Tensor",
+	},
+	{
+		Doc:    "The same as aten.cat.",
+		Name:   "aten.concatenate.default",
+		SameAs: AtenCatDefault,
+		Schema: Schema{
+			Args: []Arg{{
+				List: true,
+				Name: "tensors",
+			}, {
+				Default:    "0",
+				HasDefault: true,
+				Name:       "dim",
+				Type:       TInt,
+			}},
+			Base: "concatenate",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::concatenate(Tensor[] tensors, int dim=0) -> Tensor",
+	},
+	{
+		DTypes: 130174,
+		Decomp: true,
+		Doc:    "The complex conjugate; a real input itself.",
+		Name:   "aten.conj.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+			}},
+			Base: "conj",
+			NS:   "aten",
+			Rets: []Ret{{Alias: 'a'}},
+		},
+		Stages: 15,
+		Text:   "aten::conj(Tensor(a) self) -> Tensor(a)",
+		View:   true,
+	},
+	{
+		DTypes: 130174,
+		Doc:    "The complex conjugate, written out.",
+		Name:   "aten.conj_physical.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "conj_physical",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::conj_physical(Tensor self) -> Tensor",
+	},
+	{
+		DTypes:     130174,
+		Doc:        "The complex conjugate, written out, written to self.",
+		Functional: AtenConjPhysicalDefault,
+		Mutates:    true,
+		Name:       "aten.conj_physical_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}},
+			Base: "conj_physical_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::conj_physical_(Tensor(a!) self) -> Tensor(a!)",
+	},
+	{
+		Doc:  "Padding with a value; negative amounts cut off.",
+		Name: "aten.constant_pad_nd.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				List: true,
+				Name: "pad",
+				Type: TInt,
+			}, {
+				Default:    "0",
+				HasDefault: true,
+				Name:       "value",
+				Type:       TScalar,
+			}},
+			Base: "constant_pad_nd",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::constant_pad_nd(Tensor self, SymInt[] pad, Scalar value=0) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "The input in the given memory format, copied if it is not.",
+		Name:   "aten.contiguous.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+			}, {
+				Default:    "contiguous_format",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "memory_format",
+				Type:       TMemoryFormat,
+			}},
+			Base: "contiguous",
+			NS:   "aten",
+			Rets: []Ret{{Alias: 'a'}},
+		},
+		Stages: 15,
+		Text:   "aten::contiguous(Tensor(a) self, *, MemoryFormat memory_format=contiguous_format) -> Tensor(a)",
+		View:   true,
+	},
+	{
+		DTypes: 130112,
+		Decomp: true,
+		Doc:    "Convolution over one, two or three dimensions.",
+		Name:   "aten.conv1d.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {Name: "weight"}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "bias",
+				Opt:        true,
+			}, {
+				Default:    "[1]",
+				HasDefault: true,
+				List:       true,
+				Name:       "stride",
+				Size:       1,
+				Type:       TInt,
+			}, {
+				Default:    "[0]",
+				HasDefault: true,
+				List:       true,
+				Name:       "padding",
+				Size:       1,
+				Type:       TInt,
+			}, {
+				Default:    "[1]",
+				HasDefault: true,
+				List:       true,
+				Name:       "dilation",
+				Size:       1,
+				Type:       TInt,
+			}, {
+				Default:    "1",
+				HasDefault: true,
+				Name:       "groups",
+				Type:       TInt,
+			}},
+			Base: "conv1d",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::conv1d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=[1], SymInt[1] padding=[0], SymInt[1] dilation=[1], SymInt groups=1) -> Tensor",
+	},
+	{
+		DTypes: 130112,
+		Decomp: true,
+		Doc:    "Convolution with padding \"same\" or \"valid\".",
+		Name:   "aten.conv1d.padding",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {Name: "weight"}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "bias",
+				Opt:        true,
+			}, {
+				Default:    "[1]",
+				HasDefault: true,
+				List:       true,
+				Name:       "stride",
+				Size:       1,
+				Type:       TInt,
+			}, {
+				Default:    "'valid'",
+				HasDefault: true,
+				Name:       "padding",
+				Type:       TStr,
+			}, {
+				Default:    "[1]",
+				HasDefault: true,
+				List:       true,
+				Name:       "dilation",
+				Size:       1,
+				Type:       TInt,
+			}, {
+				Default:    "1",
+				HasDefault: true,
+				Name:       "groups",
+				Type:       TInt,
+			}},
+			Base:     "conv1d",
+			NS:       "aten",
+			Overload: "padding",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::conv1d.padding(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=[1], str padding='valid', SymInt[1] dilation=[1], SymInt groups=1) -> Tensor",
+	},
+	{
+		DTypes: 130112,
+		Decomp: true,
+		Doc:    "Convolution over one, two or three dimensions.",
+		Name:   "aten.conv2d.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {Name: "weight"}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "bias",
+				Opt:        true,
+			}, {
+				Default:    "[1, 1]",
+				HasDefault: true,
+				List:       true,
+				Name:       "stride",
+				Size:       2,
+				Type:       TInt,
+			}, {
+				Default:    "[0, 0]",
+				HasDefault: true,
+				List:       true,
+				Name:       "padding",
+				Size:       2,
+				Type:       TInt,
+			}, {
+				Default:    "[1, 1]",
+				HasDefault: true,
+				List:       true,
+				Name:       "dilation",
+				Size:       2,
+				Type:       TInt,
+			}, {
+				Default:    "1",
+				HasDefault: true,
+				Name:       "groups",
+				Type:       TInt,
+			}},
+			Base: "conv2d",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::conv2d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=[1, 1], SymInt[2] padding=[0, 0], SymInt[2] dilation=[1, 1], SymInt groups=1) -> Tensor",
+	},
+	{
+		DTypes: 130112,
+		Decomp: true,
+		Doc:    "Convolution with padding \"same\" or \"valid\".",
+		Name:   "aten.conv2d.padding",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {Name: "weight"}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "bias",
+				Opt:        true,
+			}, {
+				Default:    "[1, 1]",
+				HasDefault: true,
+				List:       true,
+				Name:       "stride",
+				Size:       2,
+				Type:       TInt,
+			}, {
+				Default:    "'valid'",
+				HasDefault: true,
+				Name:       "padding",
+				Type:       TStr,
+			}, {
+				Default:    "[1, 1]",
+				HasDefault: true,
+				List:       true,
+				Name:       "dilation",
+				Size:       2,
+				Type:       TInt,
+			}, {
+				Default:    "1",
+				HasDefault: true,
+				Name:       "groups",
+				Type:       TInt,
+			}},
+			Base:     "conv2d",
+			NS:       "aten",
+			Overload: "padding",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::conv2d.padding(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=[1, 1], str padding='valid', SymInt[2] dilation=[1, 1], SymInt groups=1) -> Tensor",
+	},
+	{
+		DTypes: 130112,
+		Decomp: true,
+		Doc:    "Convolution over one, two or three dimensions.",
+		Name:   "aten.conv3d.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {Name: "weight"}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "bias",
+				Opt:        true,
+			}, {
+				Default:    "[1, 1, 1]",
+				HasDefault: true,
+				List:       true,
+				Name:       "stride",
+				Size:       3,
+				Type:       TInt,
+			}, {
+				Default:    "[0, 0, 0]",
+				HasDefault: true,
+				List:       true,
+				Name:       "padding",
+				Size:       3,
+				Type:       TInt,
+			}, {
+				Default:    "[1, 1, 1]",
+				HasDefault: true,
+				List:       true,
+				Name:       "dilation",
+				Size:       3,
+				Type:       TInt,
+			}, {
+				Default:    "1",
+				HasDefault: true,
+				Name:       "groups",
+				Type:       TInt,
+			}},
+			Base: "conv3d",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::conv3d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] stride=[1, 1, 1], SymInt[3] padding=[0, 0, 0], SymInt[3] dilation=[1, 1, 1], SymInt groups=1) -> Tensor",
+	},
+	{
+		DTypes: 130112,
+		Decomp: true,
+		Doc:    "Convolution with padding \"same\" or \"valid\".",
+		Name:   "aten.conv3d.padding",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {Name: "weight"}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "bias",
+				Opt:        true,
+			}, {
+				Default:    "[1, 1, 1]",
+				HasDefault: true,
+				List:       true,
+				Name:       "stride",
+				Size:       3,
+				Type:       TInt,
+			}, {
+				Default:    "'valid'",
+				HasDefault: true,
+				Name:       "padding",
+				Type:       TStr,
+			}, {
+				Default:    "[1, 1, 1]",
+				HasDefault: true,
+				List:       true,
+				Name:       "dilation",
+				Size:       3,
+				Type:       TInt,
+			}, {
+				Default:    "1",
+				HasDefault: true,
+				Name:       "groups",
+				Type:       TInt,
+			}},
+			Base:     "conv3d",
+			NS:       "aten",
+			Overload: "padding",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::conv3d.padding(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] stride=[1, 1, 1], str padding='valid', SymInt[3] dilation=[1, 1, 1], SymInt groups=1) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "One-dimensional convolution with time first and channels last.",
+		Name:   "aten.conv_tbc.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "weight"}, {Name: "bias"}, {
+				Default:    "0",
+				HasDefault: true,
+				Name:       "pad",
+				Type:       TInt,
+			}},
+			Base: "conv_tbc",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::conv_tbc(Tensor self, Tensor weight, Tensor bias, int pad=0) -> Tensor",
+	},
+	{
+		DTypes: 130112,
+		Decomp: true,
+		Doc:    "Transposed convolution.",
+		Name:   "aten.conv_transpose1d.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {Name: "weight"}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "bias",
+				Opt:        true,
+			}, {
+				Default:    "[1]",
+				HasDefault: true,
+				List:       true,
+				Name:       "stride",
+				Size:       1,
+				Type:       TInt,
+			}, {
+				Default:    "[0]",
+				HasDefault: true,
+				List:       true,
+				Name:       "padding",
+				Size:       1,
+				Type:       TInt,
+			}, {
+				Default:    "[0]",
+				HasDefault: true,
+				List:       true,
+				Name:       "output_padding",
+				Size:       1,
+				Type:       TInt,
+			}, {
+				Default:    "1",
+				HasDefault: true,
+				Name:       "groups",
+				Type:       TInt,
+			}, {
+				Default:    "[1]",
+				HasDefault: true,
+				List:       true,
+				Name:       "dilation",
+				Size:       1,
+				Type:       TInt,
+			}},
+			Base: "conv_transpose1d",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::conv_transpose1d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=[1], SymInt[1] padding=[0], SymInt[1] output_padding=[0], SymInt groups=1, SymInt[1] dilation=[1]) -> Tensor",
+	},
+	{
+		DTypes: 130112,
+		Decomp: true,
+		Doc:    "Transposed convolution.",
+		Name:   "aten.conv_transpose2d.input",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {Name: "weight"}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "bias",
+				Opt:        true,
+			}, {
+				Default:    "[1, 1]",
+				HasDefault: true,
+				List:       true,
+				Name:       "stride",
+				Size:       2,
+				Type:       TInt,
+			}, {
+				Default:    "[0, 0]",
+				HasDefault: true,
+				List:       true,
+				Name:       "padding",
+				Size:       2,
+				Type:       TInt,
+			}, {
+				Default:    "[0, 0]",
+				HasDefault: true,
+				List:       true,
+				Name:       "output_padding",
+				Size:       2,
+				Type:       TInt,
+			}, {
+				Default:    "1",
+				HasDefault: true,
+				Name:       "groups",
+				Type:       TInt,
+			}, {
+				Default:    "[1, 1]",
+				HasDefault: true,
+				List:       true,
+				Name:       "dilation",
+				Size:       2,
+				Type:       TInt,
+			}},
+			Base:     "conv_transpose2d",
+			NS:       "aten",
+			Overload: "input",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::conv_transpose2d.input(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=[1, 1], SymInt[2] padding=[0, 0], SymInt[2] output_padding=[0, 0], SymInt groups=1, SymInt[2] dilation=[1, 1]) -> Tensor",
+	},
+	{
+		DTypes: 130112,
+		Decomp: true,
+		Doc:    "Transposed convolution.",
+		Name:   "aten.conv_transpose3d.input",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {Name: "weight"}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "bias",
+				Opt:        true,
+			}, {
+				Default:    "[1, 1, 1]",
+				HasDefault: true,
+				List:       true,
+				Name:       "stride",
+				Size:       3,
+				Type:       TInt,
+			}, {
+				Default:    "[0, 0, 0]",
+				HasDefault: true,
+				List:       true,
+				Name:       "padding",
+				Size:       3,
+				Type:       TInt,
+			}, {
+				Default:    "[0, 0, 0]",
+				HasDefault: true,
+				List:       true,
+				Name:       "output_padding",
+				Size:       3,
+				Type:       TInt,
+			}, {
+				Default:    "1",
+				HasDefault: true,
+				Name:       "groups",
+				Type:       TInt,
+			}, {
+				Default:    "[1, 1, 1]",
+				HasDefault: true,
+				List:       true,
+				Name:       "dilation",
+				Size:       3,
+				Type:       TInt,
+			}},
+			Base:     "conv_transpose3d",
+			NS:       "aten",
+			Overload: "input",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::conv_transpose3d.input(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] stride=[1, 1, 1], SymInt[3] padding=[0, 0, 0], SymInt[3] output_padding=[0, 0, 0], SymInt groups=1, SymInt[3] dilation=[1, 1, 1]) -> Tensor",
+	},
+	{
+		Doc:  "Convolution or transposed convolution of one to three dimensions.",
+		Name: "aten.convolution.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {Name: "weight"}, {
+				Name: "bias",
+				Opt:  true,
+			}, {
+				List: true,
+				Name: "stride",
+				Type: TInt,
+			}, {
+				List: true,
+				Name: "padding",
+				Type: TInt,
+			}, {
+				List: true,
+				Name: "dilation",
+				Type: TInt,
+			}, {
+				Name: "transposed",
+				Type: TBool,
+			}, {
+				List: true,
+				Name: "output_padding",
+				Type: TInt,
+			}, {
+				Name: "groups",
+				Type: TInt,
+			}},
+			Base: "convolution",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::convolution(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Convolution that a backend may take over.",
+		Name:   "aten.convolution_overrideable.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {Name: "weight"}, {
+				Name: "bias",
+				Opt:  true,
+			}, {
+				List: true,
+				Name: "stride",
+				Type: TInt,
+			}, {
+				List: true,
+				Name: "padding",
+				Type: TInt,
+			}, {
+				List: true,
+				Name: "dilation",
+				Type: TInt,
+			}, {
+				Name: "transposed",
+				Type: TBool,
+			}, {
+				List: true,
+				Name: "output_padding",
+				Type: TInt,
+			}, {
+				Name: "groups",
+				Type: TInt,
+			}},
+			Base: "convolution_overrideable",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::convolution_overrideable(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups) -> Tensor",
+	},
+	{
+		Doc:  "src converted and broadcast to self's type and shape.",
+		Name: "aten.copy.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "src"}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "non_blocking",
+				Type:       TBool,
+			}},
+			Base: "copy",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor",
+	},
+	{
+		Doc:     "src converted and broadcast to self's type and shape.",
+		Mutates: true,
+		Name:    "aten.copy_.Tensor",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {Name: "other"}},
+			Base:     "copy_",
+			NS:       "aten",
+			Overload: "Tensor",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::copy_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
+	},
+	{
+		Doc:        "src converted and broadcast to self's type and shape.",
+		Functional: AtenCopyDefault,
+		Mutates:    true,
+		Name:       "aten.copy_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {Name: "src"}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "non_blocking",
+				Type:       TBool,
+			}},
+			Base: "copy_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> Tensor(a!)",
+	},
+	{
+		DTypes: 15486,
+		Decomp: true,
+		Doc:    "The magnitude of self with the sign of other.",
+		Name:   "aten.copysign.Scalar",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "other",
+				Type: TScalar,
+			}},
+			Base:     "copysign",
+			NS:       "aten",
+			Overload: "Scalar",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::copysign.Scalar(Tensor self, Scalar other) -> Tensor",
+	},
+	{
+		DTypes: 15486,
+		Decomp: true,
+		Doc:    "The magnitude of self with the sign of other.",
+		Name:   "aten.copysign.Tensor",
+		Schema: Schema{
+			Args:     []Arg{{Name: "self"}, {Name: "other"}},
+			Base:     "copysign",
+			NS:       "aten",
+			Overload: "Tensor",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::copysign.Tensor(Tensor self, Tensor other) -> Tensor",
+	},
+	{
+		DTypes:     15486,
+		Doc:        "The magnitude of self with the sign of other, written to self.",
+		Functional: AtenCopysignScalar,
+		Mutates:    true,
+		Name:       "aten.copysign_.Scalar",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {
+				Name: "other",
+				Type: TScalar,
+			}},
+			Base:     "copysign_",
+			NS:       "aten",
+			Overload: "Scalar",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::copysign_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
+	},
+	{
+		DTypes:     15486,
+		Doc:        "The magnitude of self with the sign of other, written to self.",
+		Functional: AtenCopysignTensor,
+		Mutates:    true,
+		Name:       "aten.copysign_.Tensor",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {Name: "other"}},
+			Base:     "copysign_",
+			NS:       "aten",
+			Overload: "Tensor",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::copysign_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
+	},
+	{
+		DTypes: 130172,
+		Decomp: true,
+		Doc:    "The correlation matrix of the rows.",
+		Name:   "aten.corrcoef.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "corrcoef",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::corrcoef(Tensor self) -> Tensor",
+	},
+	{
+		DTypes: 130174,
+		Doc:    "The cosine of every element, in radians.",
+		Name:   "aten.cos.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "cos",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::cos(Tensor self) -> Tensor",
+	},
+	{
+		DTypes:     130174,
+		Doc:        "The cosine of every element, in radians, written to self.",
+		Functional: AtenCosDefault,
+		Mutates:    true,
+		Name:       "aten.cos_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}},
+			Base: "cos_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::cos_(Tensor(a!) self) -> Tensor(a!)",
+	},
+	{
+		DTypes: 130174,
+		Doc:    "The hyperbolic cosine of every element.",
+		Name:   "aten.cosh.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "cosh",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::cosh(Tensor self) -> Tensor",
+	},
+	{
+		DTypes:     130174,
+		Doc:        "The hyperbolic cosine of every element, written to self.",
+		Functional: AtenCoshDefault,
+		Mutates:    true,
+		Name:       "aten.cosh_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}},
+			Base: "cosh_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::cosh_(Tensor(a!) self) -> Tensor(a!)",
+	},
+	{
+		DTypes: 15486,
+		Decomp: true,
+		Doc:    "The cosine embedding loss, reduced.",
+		Name:   "aten.cosine_embedding_loss.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "input1"}, {Name: "input2"}, {Name: "target"}, {
+				Default:    "0.0",
+				HasDefault: true,
+				Name:       "margin",
+				Type:       TFloat,
+			}, {
+				Default:    "1",
+				HasDefault: true,
+				Name:       "reduction",
+				Type:       TInt,
+			}},
+			Base: "cosine_embedding_loss",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, float margin=0.0, int reduction=1) -> Tensor",
+	},
+	{
+		DTypes: 15360,
+		Decomp: true,
+		Doc:    "The cosine of the angle between vectors along a dimension.",
+		Name:   "aten.cosine_similarity.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "x1"}, {Name: "x2"}, {
+				Default:    "1",
+				HasDefault: true,
+				Name:       "dim",
+				Type:       TInt,
+			}, {
+				Default:    "1e-08",
+				HasDefault: true,
+				Name:       "eps",
+				Type:       TFloat,
+			}},
+			Base: "cosine_similarity",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor",
+	},
+	{
+		DTypes: 130174,
+		Decomp: true,
+		Doc:    "The number of elements that are not zero.",
+		Name:   "aten.count_nonzero.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "dim",
+				Opt:        true,
+				Type:       TInt,
+			}},
+			Base: "count_nonzero",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::count_nonzero(Tensor self, int? dim=None) -> Tensor",
+	},
+	{
+		DTypes: 130174,
+		Decomp: true,
+		Doc:    "The number of elements that are not zero.",
+		Name:   "aten.count_nonzero.dim_IntList",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				List: true,
+				Name: "dim",
+				Type: TInt,
+			}},
+			Base:     "count_nonzero",
+			NS:       "aten",
+			Overload: "dim_IntList",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::count_nonzero.dim_IntList(Tensor self, int[] dim) -> Tensor",
+	},
+	{
+		DTypes: 130172,
+		Decomp: true,
+		Doc:    "The covariance matrix of the rows.",
+		Name:   "aten.cov.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "1",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "correction",
+				Type:       TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "fweights",
+				Opt:        true,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "aweights",
+				Opt:        true,
+			}},
+			Base: "cov",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::cov(Tensor self, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "The input on the CPU.",
+		Name:   "aten.cpu.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+			}},
+			Base: "cpu",
+			NS:   "aten",
+			Rets: []Ret{{Alias: 'b'}},
+		},
+		Stages: 15,
+		Text:   "aten::cpu(Tensor(a) self) -> Tensor(b|a)",
+		View:   true,
+	},
+	{
+		Decomp: true,
+		Doc:    "The cross product of vectors of three elements.",
+		Name:   "aten.cross.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "other"}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "dim",
+				Opt:        true,
+				Type:       TInt,
+			}},
+			Base: "cross",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::cross(Tensor self, Tensor other, int? dim=None) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Cross entropy of logits and classes or probabilities, reduced.",
+		Name:   "aten.cross_entropy_loss.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "target"}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "weight",
+				Opt:        true,
+			}, {
+				Default:    "1",
+				HasDefault: true,
+				Name:       "reduction",
+				Type:       TInt,
+			}, {
+				Default:    "-100",
+				HasDefault: true,
+				Name:       "ignore_index",
+				Type:       TInt,
+			}, {
+				Default:    "0.0",
+				HasDefault: true,
+				Name:       "label_smoothing",
+				Type:       TFloat,
+			}},
+			Base: "cross_entropy_loss",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::cross_entropy_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, SymInt ignore_index=-100, float label_smoothing=0.0) -> Tensor",
+	},
+	{
+		DTypes: 15486,
+		Decomp: true,
+		Doc:    "Running maxima along a dimension, and their indices.",
+		Name:   "aten.cummax.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "dim",
+				Type: TInt,
+			}},
+			Base: "cummax",
+			NS:   "aten",
+			Rets: []Ret{{Name: "values"}, {Name: "indices"}},
+		},
+		Stages: 15,
+		Text:   "aten::cummax(Tensor self, int dim) -> (Tensor values, Tensor indices)",
+	},
+	{
+		DTypes: 15486,
+		Decomp: true,
+		Doc:    "Running minima along a dimension, and their indices.",
+		Name:   "aten.cummin.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "dim",
+				Type: TInt,
+			}},
+			Base: "cummin",
+			NS:   "aten",
+			Rets: []Ret{{Name: "values"}, {Name: "indices"}},
+		},
+		Stages: 15,
+		Text:   "aten::cummin(Tensor self, int dim) -> (Tensor values, Tensor indices)",
+	},
+	{
+		DTypes: 130172,
+		Decomp: true,
+		Doc:    "Running products along a dimension.",
+		Name:   "aten.cumprod.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "dim",
+				Type: TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}},
+			Base: "cumprod",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
+	},
+	{
+		DTypes:     130172,
+		Doc:        "Running products along a dimension, written to self.",
+		Functional: AtenCumprodDefault,
+		Mutates:    true,
+		Name:       "aten.cumprod_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {
+				Name: "dim",
+				Type: TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}},
+			Base: "cumprod_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::cumprod_(Tensor(a!) self, int dim, *, ScalarType? dtype=None) -> Tensor(a!)",
+	},
+	{
+		DTypes: 130172,
+		Doc:    "Running sums along a dimension.",
+		Name:   "aten.cumsum.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "dim",
+				Type: TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}},
+			Base: "cumsum",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
+	},
+	{
+		DTypes:     130172,
+		Doc:        "Running sums along a dimension, written to self.",
+		Functional: AtenCumsumDefault,
+		Mutates:    true,
+		Name:       "aten.cumsum_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {
+				Name: "dim",
+				Type: TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}},
+			Base: "cumsum_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::cumsum_(Tensor(a!) self, int dim, *, ScalarType? dtype=None) -> Tensor(a!)",
+	},
+	{
+		DTypes: 15486,
+		Decomp: true,
+		Doc:    "Degrees to radians.",
+		Name:   "aten.deg2rad.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "deg2rad",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::deg2rad(Tensor self) -> Tensor",
+	},
+	{
+		DTypes:     15486,
+		Doc:        "Degrees to radians, written to self.",
+		Functional: AtenDeg2radDefault,
+		Mutates:    true,
+		Name:       "aten.deg2rad_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}},
+			Base: "deg2rad_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::deg2rad_(Tensor(a!) self) -> Tensor(a!)",
+	},
+	{
+		Doc:  "The determinant of square matrices.",
+		Name: "aten.det.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "det",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::det(Tensor self) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "The input without its gradient history.",
+		Name:   "aten.detach.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+			}},
+			Base: "detach",
+			NS:   "aten",
+			Rets: []Ret{{Alias: 'a'}},
+		},
+		Stages: 15,
+		Text:   "aten::detach(Tensor(a) self) -> Tensor(a)",
+		View:   true,
+	},
+	{
+		Doc:        "The input without its gradient history.",
+		Functional: AtenDetachDefault,
+		Mutates:    true,
+		Name:       "aten.detach_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}},
+			Base: "detach_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::detach_(Tensor(a!) self) -> Tensor(a!)",
+	},
+	{
+		Decomp: true,
+		Doc:    "The same as aten.detach, as a copy.",
+		Name:   "aten.detach_copy.default",
+		SameAs: AtenDetachDefault,
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "detach_copy",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::detach_copy(Tensor self) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "A diagonal taken out, or a matrix made of one.",
+		Name:   "aten.diag.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "0",
+				HasDefault: true,
+				Name:       "diagonal",
+				Type:       TInt,
+			}},
+			Base: "diag",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::diag(Tensor self, int diagonal=0) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Vectors put on the diagonal of two new dimensions.",
+		Name:   "aten.diag_embed.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "0",
+				HasDefault: true,
+				Name:       "offset",
+				Type:       TInt,
+			}, {
+				Default:    "-2",
+				HasDefault: true,
+				Name:       "dim1",
+				Type:       TInt,
+			}, {
+				Default:    "-1",
+				HasDefault: true,
+				Name:       "dim2",
+				Type:       TInt,
+			}},
+			Base: "diag_embed",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "All elements on the diagonal of a matrix.",
+		Name:   "aten.diagflat.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "0",
+				HasDefault: true,
+				Name:       "offset",
+				Type:       TInt,
+			}},
+			Base: "diagflat",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::diagflat(Tensor self, int offset=0) -> Tensor",
+	},
+	{
+		Doc:  "The diagonal of two dimensions, as the last dimension.",
+		Name: "aten.diagonal.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+			}, {
+				Default:    "0",
+				HasDefault: true,
+				Name:       "offset",
+				Type:       TInt,
+			}, {
+				Default:    "0",
+				HasDefault: true,
+				Name:       "dim1",
+				Type:       TInt,
+			}, {
+				Default:    "1",
+				HasDefault: true,
+				Name:       "dim2",
+				Type:       TInt,
+			}},
+			Base: "diagonal",
+			NS:   "aten",
+			Rets: []Ret{{Alias: 'a'}},
+		},
+		Stages: 15,
+		Text:   "aten::diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a)",
+		View:   true,
+	},
+	{
+		Doc:    "The same as aten.diagonal, as a copy.",
+		Name:   "aten.diagonal_copy.default",
+		SameAs: AtenDiagonalDefault,
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "0",
+				HasDefault: true,
+				Name:       "offset",
+				Type:       TInt,
+			}, {
+				Default:    "0",
+				HasDefault: true,
+				Name:       "dim1",
+				Type:       TInt,
+			}, {
+				Default:    "1",
+				HasDefault: true,
+				Name:       "dim2",
+				Type:       TInt,
+			}},
+			Base: "diagonal_copy",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::diagonal_copy(Tensor self, int offset=0, int dim1=0, int dim2=1) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "self with src on a diagonal.",
+		Name:   "aten.diagonal_scatter.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "src"}, {
+				Default:    "0",
+				HasDefault: true,
+				Name:       "offset",
+				Type:       TInt,
+			}, {
+				Default:    "0",
+				HasDefault: true,
+				Name:       "dim1",
+				Type:       TInt,
+			}, {
+				Default:    "1",
+				HasDefault: true,
+				Name:       "dim2",
+				Type:       TInt,
+			}},
+			Base: "diagonal_scatter",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "The n-th difference along a dimension.",
+		Name:   "aten.diff.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "1",
+				HasDefault: true,
+				Name:       "n",
+				Type:       TInt,
+			}, {
+				Default:    "-1",
+				HasDefault: true,
+				Name:       "dim",
+				Type:       TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "prepend",
+				Opt:        true,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "append",
+				Opt:        true,
+			}},
+			Base: "diff",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> Tensor",
+	},
+	{
+		DTypes: 15486,
+		Decomp: true,
+		Doc:    "The derivative of the log-gamma function.",
+		Name:   "aten.digamma.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "digamma",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::digamma(Tensor self) -> Tensor",
+	},
+	{
+		DTypes:     15486,
+		Doc:        "The derivative of the log-gamma function, written to self.",
+		Functional: AtenDigammaDefault,
+		Mutates:    true,
+		Name:       "aten.digamma_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}},
+			Base: "digamma_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::digamma_(Tensor(a!) self) -> Tensor(a!)",
+	},
+	{
+		Doc:  "The number of dimensions.",
+		Name: "aten.dim.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "dim",
+			NS:   "aten",
+			Rets: []Ret{{Type: TInt}},
+		},
+		Stages: 15,
+		Text:   "aten::dim(Tensor self) -> int",
+	},
+	{
+		DTypes: 130048,
+		Decomp: true,
+		Doc:    "The p-norm of self - other.",
+		Name:   "aten.dist.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "other"}, {
+				Default:    "2",
+				HasDefault: true,
+				Name:       "p",
+				Type:       TScalar,
+			}},
+			Base: "dist",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::dist(Tensor self, Tensor other, Scalar p=2) -> Tensor",
+	},
+	{
+		DTypes: 130174,
+		Doc:    "self / other as floating point.",
+		Name:   "aten.div.Scalar",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "other",
+				Type: TScalar,
+			}},
+			Base:     "div",
+			NS:       "aten",
+			Overload: "Scalar",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::div.Scalar(Tensor self, Scalar other) -> Tensor",
+	},
+	{
+		DTypes: 130174,
+		Doc:    "self / other, rounded as the mode says: not at all, towards zero (trunc) or down (floor).",
+		Name:   "aten.div.Scalar_mode",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "other",
+				Type: TScalar,
+			}, {
+				KwOnly: true,
+				Name:   "rounding_mode",
+				Opt:    true,
+				Type:   TStr,
+			}},
+			Base:     "div",
+			NS:       "aten",
+			Overload: "Scalar_mode",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::div.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor",
+	},
+	{
+		DTypes: 130174,
+		Doc:    "self / other as floating point.",
+		Name:   "aten.div.Tensor",
+		Schema: Schema{
+			Args:     []Arg{{Name: "self"}, {Name: "other"}},
+			Base:     "div",
+			NS:       "aten",
+			Overload: "Tensor",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::div.Tensor(Tensor self, Tensor other) -> Tensor",
+	},
+	{
+		DTypes: 130174,
+		Doc:    "self / other, rounded as the mode says: not at all, towards zero (trunc) or down (floor).",
+		Name:   "aten.div.Tensor_mode",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "other"}, {
+				KwOnly: true,
+				Name:   "rounding_mode",
+				Opt:    true,
+				Type:   TStr,
+			}},
+			Base:     "div",
+			NS:       "aten",
+			Overload: "Tensor_mode",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor",
+	},
+	{
+		DTypes:     130174,
+		Doc:        "self / other as floating point, written to self.",
+		Functional: AtenDivScalar,
+		Mutates:    true,
+		Name:       "aten.div_.Scalar",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {
+				Name: "other",
+				Type: TScalar,
+			}},
+			Base:     "div_",
+			NS:       "aten",
+			Overload: "Scalar",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::div_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
+	},
+	{
+		DTypes:     130174,
+		Doc:        "self / other, rounded as the mode says: not at all, towards zero (trunc) or down (floor), written to self.",
+		Functional: AtenDivScalarMode,
+		Mutates:    true,
+		Name:       "aten.div_.Scalar_mode",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {
+				Name: "other",
+				Type: TScalar,
+			}, {
+				KwOnly: true,
+				Name:   "rounding_mode",
+				Opt:    true,
+				Type:   TStr,
+			}},
+			Base:     "div_",
+			NS:       "aten",
+			Overload: "Scalar_mode",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::div_.Scalar_mode(Tensor(a!) self, Scalar other, *, str? rounding_mode) -> Tensor(a!)",
+	},
+	{
+		DTypes:     130174,
+		Doc:        "self / other as floating point, written to self.",
+		Functional: AtenDivTensor,
+		Mutates:    true,
+		Name:       "aten.div_.Tensor",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {Name: "other"}},
+			Base:     "div_",
+			NS:       "aten",
+			Overload: "Tensor",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::div_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
+	},
+	{
+		DTypes:     130174,
+		Doc:        "self / other, rounded as the mode says: not at all, towards zero (trunc) or down (floor), written to self.",
+		Functional: AtenDivTensorMode,
+		Mutates:    true,
+		Name:       "aten.div_.Tensor_mode",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {Name: "other"}, {
+				KwOnly: true,
+				Name:   "rounding_mode",
+				Opt:    true,
+				Type:   TStr,
+			}},
+			Base:     "div_",
+			NS:       "aten",
+			Overload: "Tensor_mode",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::div_.Tensor_mode(Tensor(a!) self, Tensor other, *, str? rounding_mode) -> Tensor(a!)",
+	},
+	{
+		DTypes: 130174,
+		Doc:    "The same as aten.div.Scalar.",
+		Name:   "aten.divide.Scalar",
+		SameAs: AtenDivScalar,
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "other",
+				Type: TScalar,
+			}},
+			Base:     "divide",
+			NS:       "aten",
+			Overload: "Scalar",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::divide.Scalar(Tensor self, Scalar other) -> Tensor",
+	},
+	{
+		DTypes: 130174,
+		Doc:    "The same as aten.div.Scalar_mode.",
+		Name:   "aten.divide.Scalar_mode",
+		SameAs: AtenDivScalarMode,
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "other",
+				Type: TScalar,
+			}, {
+				KwOnly: true,
+				Name:   "rounding_mode",
+				Opt:    true,
+				Type:   TStr,
+			}},
+			Base:     "divide",
+			NS:       "aten",
+			Overload: "Scalar_mode",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::divide.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor",
+	},
+	{
+		DTypes: 130174,
+		Doc:    "The same as aten.div.Tensor.",
+		Name:   "aten.divide.Tensor",
+		SameAs: AtenDivTensor,
+		Schema: Schema{
+			Args:     []Arg{{Name: "self"}, {Name: "other"}},
+			Base:     "divide",
+			NS:       "aten",
+			Overload: "Tensor",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::divide.Tensor(Tensor self, Tensor other) -> Tensor",
+	},
+	{
+		DTypes: 130174,
+		Doc:    "The same as aten.div.Tensor_mode.",
+		Name:   "aten.divide.Tensor_mode",
+		SameAs: AtenDivTensorMode,
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "other"}, {
+				KwOnly: true,
+				Name:   "rounding_mode",
+				Opt:    true,
+				Type:   TStr,
+			}},
+			Base:     "divide",
+			NS:       "aten",
+			Overload: "Tensor_mode",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::divide.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor",
+	},
+	{
+		DTypes:     130174,
+		Doc:        "The same as aten.div_.Scalar.",
+		Functional: AtenDivideScalar,
+		Mutates:    true,
+		Name:       "aten.divide_.Scalar",
+		SameAs:     AtenDivInplaceScalar,
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {
+				Name: "other",
+				Type: TScalar,
+			}},
+			Base:     "divide_",
+			NS:       "aten",
+			Overload: "Scalar",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::divide_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
+	},
+	{
+		DTypes:     130174,
+		Doc:        "The same as aten.div_.Scalar_mode.",
+		Functional: AtenDivideScalarMode,
+		Mutates:    true,
+		Name:       "aten.divide_.Scalar_mode",
+		SameAs:     AtenDivInplaceScalarMode,
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {
+				Name: "other",
+				Type: TScalar,
+			}, {
+				KwOnly: true,
+				Name:   "rounding_mode",
+				Opt:    true,
+				Type:   TStr,
+			}},
+			Base:     "divide_",
+			NS:       "aten",
+			Overload: "Scalar_mode",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::divide_.Scalar_mode(Tensor(a!) self, Scalar other, *, str? rounding_mode) -> Tensor(a!)",
+	},
+	{
+		DTypes:     130174,
+		Doc:        "The same as aten.div_.Tensor.",
+		Functional: AtenDivideTensor,
+		Mutates:    true,
+		Name:       "aten.divide_.Tensor",
+		SameAs:     AtenDivInplaceTensor,
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {Name: "other"}},
+			Base:     "divide_",
+			NS:       "aten",
+			Overload: "Tensor",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::divide_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
+	},
+	{
+		DTypes:     130174,
+		Doc:        "The same as aten.div_.Tensor_mode.",
+		Functional: AtenDivideTensorMode,
+		Mutates:    true,
+		Name:       "aten.divide_.Tensor_mode",
+		SameAs:     AtenDivInplaceTensorMode,
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {Name: "other"}, {
+				KwOnly: true,
+				Name:   "rounding_mode",
+				Opt:    true,
+				Type:   TStr,
+			}},
+			Base:     "divide_",
+			NS:       "aten",
+			Overload: "Tensor_mode",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::divide_.Tensor_mode(Tensor(a!) self, Tensor other, *, str? rounding_mode) -> Tensor(a!)",
+	},
+	{
+		DTypes: 130172,
+		Decomp: true,
+		Doc:    "The inner product of two vectors.",
+		Name:   "aten.dot.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "tensor"}},
+			Base: "dot",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::dot(Tensor self, Tensor tensor) -> Tensor",
+	},
+	{
+		DTypes: 15360,
+		Decomp: true,
+		Doc:    "Random zeros while training; the input itself otherwise.",
+		Name:   "aten.dropout.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {
+				Name: "p",
+				Type: TFloat,
+			}, {
+				Name: "train",
+				Type: TBool,
+			}},
+			Base: "dropout",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::dropout(Tensor input, float p, bool train) -> Tensor",
+	},
+	{
+		DTypes:     15360,
+		Doc:        "Random zeros while training; the input itself otherwise, written to self.",
+		Functional: AtenDropoutDefault,
+		Mutates:    true,
+		Name:       "aten.dropout_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {
+				Name: "p",
+				Type: TFloat,
+			}, {
+				Name: "train",
+				Type: TBool,
+			}},
+			Base: "dropout_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::dropout_(Tensor(a!) self, float p, bool train) -> Tensor(a!)",
+	},
+	{
+		Decomp: true,
+		Doc:    "tensor_split along the horizontal, vertical or depth dimension.",
+		Name:   "aten.dsplit.array",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+			}, {
+				List: true,
+				Name: "indices",
+				Type: TInt,
+			}},
+			Base:     "dsplit",
+			NS:       "aten",
+			Overload: "array",
+			Rets: []Ret{{
+				Alias: 'a',
+				List:  true,
+			}},
+		},
+		Stages: 15,
+		Text:   "aten::dsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]",
+		View:   true,
+	},
+	{
+		Decomp: true,
+		Doc:    "tensor_split along the horizontal, vertical or depth dimension.",
+		Name:   "aten.dsplit.int",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+			}, {
+				Name: "sections",
+				Type: TInt,
+			}},
+			Base:     "dsplit",
+			NS:       "aten",
+			Overload: "int",
+			Rets: []Ret{{
+				Alias: 'a',
+				List:  true,
+			}},
+		},
+		Stages: 15,
+		Text:   "aten::dsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]",
+		View:   true,
+	},
+	{
+		Decomp: true,
+		Doc:    "Tensors joined along the third dimension.",
+		Name:   "aten.dstack.default",
+		Schema: Schema{
+			Args: []Arg{{
+				List: true,
+				Name: "tensors",
+			}},
+			Base: "dstack",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::dstack(Tensor[] tensors) -> Tensor",
+	},
+	{
+		DTypes: 130172,
+		Decomp: true,
+		Doc:    "The sum of products that an equation of index letters names.",
+		Name:   "aten.einsum.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "equation",
+				Type: TStr,
+			}, {
+				List: true,
+				Name: "tensors",
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				List:       true,
+				Name:       "path",
+				Opt:        true,
+				Type:       TInt,
+			}},
+			Base: "einsum",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor",
+	},
+	{
+		DTypes: 15360,
+		Doc:    "x above zero, alpha*(exp(x)-1) below, with scales.",
+		Name:   "aten.elu.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "1",
+				HasDefault: true,
+				Name:       "alpha",
+				Type:       TScalar,
+			}, {
+				Default:    "1",
+				HasDefault: true,
+				Name:       "scale",
+				Type:       TScalar,
+			}, {
+				Default:    "1",
+				HasDefault: true,
+				Name:       "input_scale",
+				Type:       TScalar,
+			}},
+			Base: "elu",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor",
+	},
+	{
+		DTypes:     15360,
+		Doc:        "x above zero, alpha*(exp(x)-1) below, with scales, written to self.",
+		Functional: AtenEluDefault,
+		Mutates:    true,
+		Name:       "aten.elu_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {
+				Default:    "1",
+				HasDefault: true,
+				Name:       "alpha",
+				Type:       TScalar,
+			}, {
+				Default:    "1",
+				HasDefault: true,
+				Name:       "scale",
+				Type:       TScalar,
+			}, {
+				Default:    "1",
+				HasDefault: true,
+				Name:       "input_scale",
+				Type:       TScalar,
+			}},
+			Base: "elu_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::elu_(Tensor(a!) self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor(a!)",
+	},
+	{
+		Doc:  "Rows of the weight at the given indices.",
+		Name: "aten.embedding.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "weight"}, {Name: "indices"}, {
+				Default:    "-1",
+				HasDefault: true,
+				Name:       "padding_idx",
+				Type:       TInt,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "scale_grad_by_freq",
+				Type:       TBool,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "sparse",
+				Type:       TBool,
+			}},
+			Base: "embedding",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::embedding(Tensor weight, Tensor indices, SymInt padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Sums, means or maxima of bags of embedding rows.",
+		Name:   "aten.embedding_bag.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "weight"}, {Name: "indices"}, {Name: "offsets"}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "scale_grad_by_freq",
+				Type:       TBool,
+			}, {
+				Default:    "0",
+				HasDefault: true,
+				Name:       "mode",
+				Type:       TInt,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "sparse",
+				Type:       TBool,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "per_sample_weights",
+				Opt:        true,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "include_last_offset",
+				Type:       TBool,
+			}},
+			Base: "embedding_bag",
+			NS:   "aten",
+			Rets: []Ret{{}, {}, {}, {}},
+		},
+		Stages: 15,
+		Text:   "aten::embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False) -> (Tensor, Tensor, Tensor, Tensor)",
+	},
+	{
+		Decomp: true,
+		Doc:    "Sums, means or maxima of bags of embedding rows.",
+		Name:   "aten.embedding_bag.padding_idx",
+		Schema: Schema{
+			Args: []Arg{{Name: "weight"}, {Name: "indices"}, {Name: "offsets"}, {
+				Name: "scale_grad_by_freq",
+				Type: TBool,
+			}, {
+				Name: "mode",
+				Type: TInt,
+			}, {
+				Name: "sparse",
+				Type: TBool,
+			}, {
+				Name: "per_sample_weights",
+				Opt:  true,
+			}, {
+				Name: "include_last_offset",
+				Type: TBool,
+			}, {
+				Name: "padding_idx",
+				Opt:  true,
+				Type: TInt,
+			}},
+			Base:     "embedding_bag",
+			NS:       "aten",
+			Overload: "padding_idx",
+			Rets:     []Ret{{}, {}, {}, {}},
+		},
+		Stages: 15,
+		Text:   "aten::embedding_bag.padding_idx(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq, int mode, bool sparse, Tensor? per_sample_weights, bool include_last_offset, int? padding_idx) -> (Tensor, Tensor, Tensor, Tensor)",
+	},
+	{
+		Doc:     "Rows of the weight at the given indices scaled to a largest norm.",
+		Mutates: true,
+		Name:    "aten.embedding_renorm_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {Name: "indices"}, {
+				Name: "max_norm",
+				Type: TFloat,
+			}, {
+				Name: "norm_type",
+				Type: TFloat,
+			}},
+			Base: "embedding_renorm_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::embedding_renorm_(Tensor(a!) self, Tensor indices, float max_norm, float norm_type) -> Tensor(a!)",
+	},
+	{
+		Decomp: true,
+		Doc:    "A tensor whose elements have no meaning; zeros here.",
+		Name:   "aten.empty.memory_format",
+		Schema: Schema{
+			Args: []Arg{{
+				List: true,
+				Name: "size",
+				Type: TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "layout",
+				Opt:        true,
+				Type:       TLayout,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "device",
+				Opt:        true,
+				Type:       TDevice,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "pin_memory",
+				Opt:        true,
+				Type:       TBool,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "memory_format",
+				Opt:        true,
+				Type:       TMemoryFormat,
+			}},
+			Base:     "empty",
+			NS:       "aten",
+			Overload: "memory_format",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::empty.memory_format(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "A tensor like self whose elements have no meaning; zeros here.",
+		Name:   "aten.empty_like.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "layout",
+				Opt:        true,
+				Type:       TLayout,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "device",
+				Opt:        true,
+				Type:       TDevice,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "pin_memory",
+				Opt:        true,
+				Type:       TBool,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "memory_format",
+				Opt:        true,
+				Type:       TMemoryFormat,
+			}},
+			Base: "empty_like",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::empty_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "A tensor with the given order of dimensions in memory whose elements have no meaning; zeros here.",
+		Name:   "aten.empty_permuted.default",
+		Schema: Schema{
+			Args: []Arg{{
+				List: true,
+				Name: "size",
+				Type: TInt,
+			}, {
+				List: true,
+				Name: "physical_layout",
+				Type: TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "layout",
+				Opt:        true,
+				Type:       TLayout,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "device",
+				Opt:        true,
+				Type:       TDevice,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "pin_memory",
+				Opt:        true,
+				Type:       TBool,
+			}},
+			Base: "empty_permuted",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::empty_permuted(SymInt[] size, int[] physical_layout, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "A tensor of the given size and strides whose elements have no meaning; zeros here.",
+		Name:   "aten.empty_strided.default",
+		Schema: Schema{
+			Args: []Arg{{
+				List: true,
+				Name: "size",
+				Type: TInt,
+			}, {
+				List: true,
+				Name: "stride",
+				Type: TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "layout",
+				Opt:        true,
+				Type:       TLayout,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "device",
+				Opt:        true,
+				Type:       TDevice,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "pin_memory",
+				Opt:        true,
+				Type:       TBool,
+			}},
+			Base: "empty_strided",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::empty_strided(SymInt[] size, SymInt[] stride, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+	},
+	{
+		Doc:  "True where both are equal.",
+		Name: "aten.eq.Scalar",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "other",
+				Type: TScalar,
+			}},
+			Base:     "eq",
+			NS:       "aten",
+			Overload: "Scalar",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::eq.Scalar(Tensor self, Scalar other) -> Tensor",
+	},
+	{
+		Doc:  "True where both are equal.",
+		Name: "aten.eq.Tensor",
+		Schema: Schema{
+			Args:     []Arg{{Name: "self"}, {Name: "other"}},
+			Base:     "eq",
+			NS:       "aten",
+			Overload: "Tensor",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::eq.Tensor(Tensor self, Tensor other) -> Tensor",
+	},
+	{
+		Doc:        "True where both are equal, written to self.",
+		Functional: AtenEqScalar,
+		Mutates:    true,
+		Name:       "aten.eq_.Scalar",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {
+				Name: "other",
+				Type: TScalar,
+			}},
+			Base:     "eq_",
+			NS:       "aten",
+			Overload: "Scalar",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::eq_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
+	},
+	{
+		Doc:        "True where both are equal, written to self.",
+		Functional: AtenEqTensor,
+		Mutates:    true,
+		Name:       "aten.eq_.Tensor",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {Name: "other"}},
+			Base:     "eq_",
+			NS:       "aten",
+			Overload: "Tensor",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::eq_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
+	},
+	{
+		DTypes: 130174,
+		Doc:    "Whether two tensors have the same size and elements, as a Python bool.",
+		Name:   "aten.equal.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "other"}},
+			Base: "equal",
+			NS:   "aten",
+			Rets: []Ret{{Type: TBool}},
+		},
+		Stages: 15,
+		Text:   "aten::equal(Tensor self, Tensor other) -> bool",
+	},
+	{
+		DTypes: 15486,
+		Doc:    "The error function.",
+		Name:   "aten.erf.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "erf",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::erf(Tensor self) -> Tensor",
+	},
+	{
+		DTypes:     15486,
+		Doc:        "The error function, written to self.",
+		Functional: AtenErfDefault,
+		Mutates:    true,
+		Name:       "aten.erf_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}},
+			Base: "erf_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::erf_(Tensor(a!) self) -> Tensor(a!)",
+	},
+	{
+		DTypes: 15486,
+		Decomp: true,
+		Doc:    "One minus the error function.",
+		Name:   "aten.erfc.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "erfc",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::erfc(Tensor self) -> Tensor",
+	},
+	{
+		DTypes:     15486,
+		Doc:        "One minus the error function, written to self.",
+		Functional: AtenErfcDefault,
+		Mutates:    true,
+		Name:       "aten.erfc_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}},
+			Base: "erfc_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::erfc_(Tensor(a!) self) -> Tensor(a!)",
+	},
+	{
+		DTypes: 15486,
+		Decomp: true,
+		Doc:    "The inverse of the error function.",
+		Name:   "aten.erfinv.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "erfinv",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::erfinv(Tensor self) -> Tensor",
+	},
+	{
+		DTypes:     15486,
+		Doc:        "The inverse of the error function, written to self.",
+		Functional: AtenErfinvDefault,
+		Mutates:    true,
+		Name:       "aten.erfinv_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}},
+			Base: "erfinv_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::erfinv_(Tensor(a!) self) -> Tensor(a!)",
+	},
+	{
+		DTypes: 130174,
+		Doc:    "e to the power of every element.",
+		Name:   "aten.exp.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "exp",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::exp(Tensor self) -> Tensor",
+	},
+	{
+		DTypes: 130174,
+		Decomp: true,
+		Doc:    "Two to the power of every element.",
+		Name:   "aten.exp2.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "exp2",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::exp2(Tensor self) -> Tensor",
+	},
+	{
+		DTypes:     130174,
+		Doc:        "Two to the power of every element, written to self.",
+		Functional: AtenExp2Default,
+		Mutates:    true,
+		Name:       "aten.exp2_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}},
+			Base: "exp2_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::exp2_(Tensor(a!) self) -> Tensor(a!)",
+	},
+	{
+		DTypes:     130174,
+		Doc:        "e to the power of every element, written to self.",
+		Functional: AtenExpDefault,
+		Mutates:    true,
+		Name:       "aten.exp_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}},
+			Base: "exp_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::exp_(Tensor(a!) self) -> Tensor(a!)",
+	},
+	{
+		Doc:  "Dimensions of size one repeated without a copy.",
+		Name: "aten.expand.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+			}, {
+				List: true,
+				Name: "size",
+				Type: TInt,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "implicit",
+				Type:       TBool,
+			}},
+			Base: "expand",
+			NS:   "aten",
+			Rets: []Ret{{Alias: 'a'}},
+		},
+		Stages: 15,
+		Text:   "aten::expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)",
+		View:   true,
+	},
+	{
+		Decomp: true,
+		Doc:    "expand to the shape of other.",
+		Name:   "aten.expand_as.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+			}, {Name: "other"}},
+			Base: "expand_as",
+			NS:   "aten",
+			Rets: []Ret{{Alias: 'a'}},
+		},
+		Stages: 15,
+		Text:   "aten::expand_as(Tensor(a) self, Tensor other) -> Tensor(a)",
+		View:   true,
+	},
+	{
+		Doc:    "The same as aten.expand, as a copy.",
+		Name:   "aten.expand_copy.default",
+		SameAs: AtenExpandDefault,
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				List: true,
+				Name: "size",
+				Type: TInt,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "implicit",
+				Type:       TBool,
+			}},
+			Base: "expand_copy",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::expand_copy(Tensor self, SymInt[] size, *, bool implicit=False) -> Tensor",
+	},
+	{
+		DTypes: 130174,
+		Doc:    "exp(x) - 1, accurate near zero.",
+		Name:   "aten.expm1.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "expm1",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::expm1(Tensor self) -> Tensor",
+	},
+	{
+		DTypes:     130174,
+		Doc:        "exp(x) - 1, accurate near zero, written to self.",
+		Functional: AtenExpm1Default,
+		Mutates:    true,
+		Name:       "aten.expm1_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}},
+			Base: "expm1_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::expm1_(Tensor(a!) self) -> Tensor(a!)",
+	},
+	{
+		Decomp: true,
+		Doc:    "Exponential random numbers.",
+		Name:   "aten.exponential.default",
+		Random: true,
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "1.0",
+				HasDefault: true,
+				Name:       "lambd",
+				Type:       TFloat,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "generator",
+				Opt:        true,
+				Type:       TGenerator,
+			}},
+			Base: "exponential",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::exponential(Tensor self, float lambd=1.0, *, Generator? generator=None) -> Tensor",
+	},
+	{
+		Doc:        "Exponential random numbers.",
+		Functional: AtenExponentialDefault,
+		Mutates:    true,
+		Name:       "aten.exponential_.default",
+		Random:     true,
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {
+				Default:    "1.0",
+				HasDefault: true,
+				Name:       "lambd",
+				Type:       TFloat,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "generator",
+				Opt:        true,
+				Type:       TGenerator,
+			}},
+			Base: "exponential_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::exponential_(Tensor(a!) self, float lambd=1.0, *, Generator? generator=None) -> Tensor(a!)",
+	},
+	{
+		Decomp: true,
+		Doc:    "A matrix with ones on the diagonal.",
+		Name:   "aten.eye.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "n",
+				Type: TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "layout",
+				Opt:        true,
+				Type:       TLayout,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "device",
+				Opt:        true,
+				Type:       TDevice,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "pin_memory",
+				Opt:        true,
+				Type:       TBool,
+			}},
+			Base: "eye",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::eye(SymInt n, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "A matrix with ones on the diagonal.",
+		Name:   "aten.eye.m",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "n",
+				Type: TInt,
+			}, {
+				Name: "m",
+				Type: TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "layout",
+				Opt:        true,
+				Type:       TLayout,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "device",
+				Opt:        true,
+				Type:       TDevice,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "pin_memory",
+				Opt:        true,
+				Type:       TBool,
+			}},
+			Base:     "eye",
+			NS:       "aten",
+			Overload: "m",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::eye.m(SymInt n, SymInt m, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+	},
+	{
+		DTypes: 130174,
+		Decomp: true,
+		Doc:    "Random zeros while training; the input itself otherwise.",
+		Name:   "aten.feature_alpha_dropout.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {
+				Name: "p",
+				Type: TFloat,
+			}, {
+				Name: "train",
+				Type: TBool,
+			}},
+			Base: "feature_alpha_dropout",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::feature_alpha_dropout(Tensor input, float p, bool train) -> Tensor",
+	},
+	{
+		DTypes:     130174,
+		Doc:        "Random zeros while training; the input itself otherwise, written to self.",
+		Functional: AtenFeatureAlphaDropoutDefault,
+		Mutates:    true,
+		Name:       "aten.feature_alpha_dropout_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {
+				Name: "p",
+				Type: TFloat,
+			}, {
+				Name: "train",
+				Type: TBool,
+			}},
+			Base: "feature_alpha_dropout_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::feature_alpha_dropout_(Tensor(a!) self, float p, bool train) -> Tensor(a!)",
+	},
+	{
+		Decomp: true,
+		Doc:    "Random zeros while training; the input itself otherwise.",
+		Name:   "aten.feature_dropout.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {
+				Name: "p",
+				Type: TFloat,
+			}, {
+				Name: "train",
+				Type: TBool,
+			}},
+			Base: "feature_dropout",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::feature_dropout(Tensor input, float p, bool train) -> Tensor",
+	},
+	{
+		Doc:        "Random zeros while training; the input itself otherwise, written to self.",
+		Functional: AtenFeatureDropoutDefault,
+		Mutates:    true,
+		Name:       "aten.feature_dropout_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {
+				Name: "p",
+				Type: TFloat,
+			}, {
+				Name: "train",
+				Type: TBool,
+			}},
+			Base: "feature_dropout_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::feature_dropout_(Tensor(a!) self, float p, bool train) -> Tensor(a!)",
+	},
+	{
+		DTypes: 127102,
+		Decomp: true,
+		Doc:    "The one-dimensional Fourier transform along a dimension.",
+		Name:   "aten.fft_fft.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "n",
+				Opt:        true,
+				Type:       TInt,
+			}, {
+				Default:    "-1",
+				HasDefault: true,
+				Name:       "dim",
+				Type:       TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "norm",
+				Opt:        true,
+				Type:       TStr,
+			}},
+			Base: "fft_fft",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::fft_fft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor",
+	},
+	{
+		DTypes: 127102,
+		Decomp: true,
+		Doc:    "The two-dimensional Fourier transform.",
+		Name:   "aten.fft_fft2.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "None",
+				HasDefault: true,
+				List:       true,
+				Name:       "s",
+				Opt:        true,
+				Size:       1,
+				Type:       TInt,
+			}, {
+				Default:    "[-2, -1]",
+				HasDefault: true,
+				List:       true,
+				Name:       "dim",
+				Size:       1,
+				Type:       TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "norm",
+				Opt:        true,
+				Type:       TStr,
+			}},
+			Base: "fft_fft2",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::fft_fft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2, -1], str? norm=None) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "The frequencies of a transform's bins.",
+		Name:   "aten.fft_fftfreq.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "n",
+				Type: TInt,
+			}, {
+				Default:    "1.0",
+				HasDefault: true,
+				Name:       "d",
+				Type:       TFloat,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "layout",
+				Opt:        true,
+				Type:       TLayout,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "device",
+				Opt:        true,
+				Type:       TDevice,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "pin_memory",
+				Opt:        true,
+				Type:       TBool,
+			}},
+			Base: "fft_fftfreq",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::fft_fftfreq(int n, float d=1.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+	},
+	{
+		DTypes: 127102,
+		Decomp: true,
+		Doc:    "The Fourier transform over several dimensions.",
+		Name:   "aten.fft_fftn.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "None",
+				HasDefault: true,
+				List:       true,
+				Name:       "s",
+				Opt:        true,
+				Size:       1,
+				Type:       TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				List:       true,
+				Name:       "dim",
+				Opt:        true,
+				Size:       1,
+				Type:       TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "norm",
+				Opt:        true,
+				Type:       TStr,
+			}},
+			Base: "fft_fftn",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::fft_fftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Zero frequency moved to the centre, or back.",
+		Name:   "aten.fft_fftshift.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "None",
+				HasDefault: true,
+				List:       true,
+				Name:       "dim",
+				Opt:        true,
+				Size:       1,
+				Type:       TInt,
+			}},
+			Base: "fft_fftshift",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::fft_fftshift(Tensor self, int[1]? dim=None) -> Tensor",
+	},
+	{
+		DTypes: 127102,
+		Decomp: true,
+		Doc:    "The one-dimensional Fourier transform along a dimension.",
+		Name:   "aten.fft_hfft.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "n",
+				Opt:        true,
+				Type:       TInt,
+			}, {
+				Default:    "-1",
+				HasDefault: true,
+				Name:       "dim",
+				Type:       TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "norm",
+				Opt:        true,
+				Type:       TStr,
+			}},
+			Base: "fft_hfft",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::fft_hfft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor",
+	},
+	{
+		DTypes: 127102,
+		Decomp: true,
+		Doc:    "The one-dimensional Fourier transform along a dimension.",
+		Name:   "aten.fft_ifft.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "n",
+				Opt:        true,
+				Type:       TInt,
+			}, {
+				Default:    "-1",
+				HasDefault: true,
+				Name:       "dim",
+				Type:       TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "norm",
+				Opt:        true,
+				Type:       TStr,
+			}},
+			Base: "fft_ifft",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::fft_ifft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor",
+	},
+	{
+		DTypes: 127102,
+		Decomp: true,
+		Doc:    "The two-dimensional Fourier transform.",
+		Name:   "aten.fft_ifft2.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "None",
+				HasDefault: true,
+				List:       true,
+				Name:       "s",
+				Opt:        true,
+				Size:       1,
+				Type:       TInt,
+			}, {
+				Default:    "[-2, -1]",
+				HasDefault: true,
+				List:       true,
+				Name:       "dim",
+				Size:       1,
+				Type:       TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "norm",
+				Opt:        true,
+				Type:       TStr,
+			}},
+			Base: "fft_ifft2",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::fft_ifft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2, -1], str? norm=None) -> Tensor",
+	},
+	{
+		DTypes: 127102,
+		Decomp: true,
+		Doc:    "The Fourier transform over several dimensions.",
+		Name:   "aten.fft_ifftn.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "None",
+				HasDefault: true,
+				List:       true,
+				Name:       "s",
+				Opt:        true,
+				Size:       1,
+				Type:       TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				List:       true,
+				Name:       "dim",
+				Opt:        true,
+				Size:       1,
+				Type:       TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "norm",
+				Opt:        true,
+				Type:       TStr,
+			}},
+			Base: "fft_ifftn",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::fft_ifftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Zero frequency moved to the centre, or back.",
+		Name:   "aten.fft_ifftshift.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "None",
+				HasDefault: true,
+				List:       true,
+				Name:       "dim",
+				Opt:        true,
+				Size:       1,
+				Type:       TInt,
+			}},
+			Base: "fft_ifftshift",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::fft_ifftshift(Tensor self, int[1]? dim=None) -> Tensor",
+	},
+	{
+		DTypes: 12414,
+		Decomp: true,
+		Doc:    "The one-dimensional Fourier transform along a dimension.",
+		Name:   "aten.fft_ihfft.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "n",
+				Opt:        true,
+				Type:       TInt,
+			}, {
+				Default:    "-1",
+				HasDefault: true,
+				Name:       "dim",
+				Type:       TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "norm",
+				Opt:        true,
+				Type:       TStr,
+			}},
+			Base: "fft_ihfft",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::fft_ihfft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor",
+	},
+	{
+		DTypes: 127102,
+		Decomp: true,
+		Doc:    "The one-dimensional Fourier transform along a dimension.",
+		Name:   "aten.fft_irfft.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "n",
+				Opt:        true,
+				Type:       TInt,
+			}, {
+				Default:    "-1",
+				HasDefault: true,
+				Name:       "dim",
+				Type:       TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "norm",
+				Opt:        true,
+				Type:       TStr,
+			}},
+			Base: "fft_irfft",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::fft_irfft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor",
+	},
+	{
+		DTypes: 127102,
+		Decomp: true,
+		Doc:    "The two-dimensional Fourier transform.",
+		Name:   "aten.fft_irfft2.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "None",
+				HasDefault: true,
+				List:       true,
+				Name:       "s",
+				Opt:        true,
+				Size:       1,
+				Type:       TInt,
+			}, {
+				Default:    "[-2, -1]",
+				HasDefault: true,
+				List:       true,
+				Name:       "dim",
+				Size:       1,
+				Type:       TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "norm",
+				Opt:        true,
+				Type:       TStr,
+			}},
+			Base: "fft_irfft2",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::fft_irfft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2, -1], str? norm=None) -> Tensor",
+	},
+	{
+		DTypes: 127102,
+		Decomp: true,
+		Doc:    "The Fourier transform over several dimensions.",
+		Name:   "aten.fft_irfftn.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "None",
+				HasDefault: true,
+				List:       true,
+				Name:       "s",
+				Opt:        true,
+				Size:       1,
+				Type:       TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				List:       true,
+				Name:       "dim",
+				Opt:        true,
+				Size:       1,
+				Type:       TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "norm",
+				Opt:        true,
+				Type:       TStr,
+			}},
+			Base: "fft_irfftn",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::fft_irfftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor",
+	},
+	{
+		DTypes: 12414,
+		Decomp: true,
+		Doc:    "The one-dimensional Fourier transform along a dimension.",
+		Name:   "aten.fft_rfft.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "n",
+				Opt:        true,
+				Type:       TInt,
+			}, {
+				Default:    "-1",
+				HasDefault: true,
+				Name:       "dim",
+				Type:       TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "norm",
+				Opt:        true,
+				Type:       TStr,
+			}},
+			Base: "fft_rfft",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::fft_rfft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor",
+	},
+	{
+		DTypes: 12414,
+		Decomp: true,
+		Doc:    "The two-dimensional Fourier transform.",
+		Name:   "aten.fft_rfft2.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "None",
+				HasDefault: true,
+				List:       true,
+				Name:       "s",
+				Opt:        true,
+				Size:       1,
+				Type:       TInt,
+			}, {
+				Default:    "[-2, -1]",
+				HasDefault: true,
+				List:       true,
+				Name:       "dim",
+				Size:       1,
+				Type:       TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "norm",
+				Opt:        true,
+				Type:       TStr,
+			}},
+			Base: "fft_rfft2",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::fft_rfft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2, -1], str? norm=None) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "The frequencies of a transform's bins.",
+		Name:   "aten.fft_rfftfreq.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "n",
+				Type: TInt,
+			}, {
+				Default:    "1.0",
+				HasDefault: true,
+				Name:       "d",
+				Type:       TFloat,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "layout",
+				Opt:        true,
+				Type:       TLayout,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "device",
+				Opt:        true,
+				Type:       TDevice,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "pin_memory",
+				Opt:        true,
+				Type:       TBool,
+			}},
+			Base: "fft_rfftfreq",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::fft_rfftfreq(int n, float d=1.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+	},
+	{
+		DTypes: 12414,
+		Decomp: true,
+		Doc:    "The Fourier transform over several dimensions.",
+		Name:   "aten.fft_rfftn.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "None",
+				HasDefault: true,
+				List:       true,
+				Name:       "s",
+				Opt:        true,
+				Size:       1,
+				Type:       TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				List:       true,
+				Name:       "dim",
+				Opt:        true,
+				Size:       1,
+				Type:       TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "norm",
+				Opt:        true,
+				Type:       TStr,
+			}},
+			Base: "fft_rfftn",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::fft_rfftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor",
+	},
+	{
+		Doc:  "The shape of self filled with a value.",
+		Name: "aten.fill.Scalar",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "value",
+				Type: TScalar,
+			}},
+			Base:     "fill",
+			NS:       "aten",
+			Overload: "Scalar",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::fill.Scalar(Tensor self, Scalar value) -> Tensor",
+	},
+	{
+		Doc:  "The shape of self filled with a value.",
+		Name: "aten.fill.Tensor",
+		Schema: Schema{
+			Args:     []Arg{{Name: "self"}, {Name: "value"}},
+			Base:     "fill",
+			NS:       "aten",
+			Overload: "Tensor",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::fill.Tensor(Tensor self, Tensor value) -> Tensor",
+	},
+	{
+		Doc:        "The shape of self filled with a value, written to self.",
+		Functional: AtenFillScalar,
+		Mutates:    true,
+		Name:       "aten.fill_.Scalar",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {
+				Name: "value",
+				Type: TScalar,
+			}},
+			Base:     "fill_",
+			NS:       "aten",
+			Overload: "Scalar",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::fill_.Scalar(Tensor(a!) self, Scalar value) -> Tensor(a!)",
+	},
+	{
+		Doc:        "The shape of self filled with a value, written to self.",
+		Functional: AtenFillTensor,
+		Mutates:    true,
+		Name:       "aten.fill_.Tensor",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {Name: "value"}},
+			Base:     "fill_",
+			NS:       "aten",
+			Overload: "Tensor",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!)",
+	},
+	{
+		Doc:     "The main diagonal filled with a value.",
+		Mutates: true,
+		Name:    "aten.fill_diagonal_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {
+				Name: "fill_value",
+				Type: TScalar,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "wrap",
+				Type:       TBool,
+			}},
+			Base: "fill_diagonal_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::fill_diagonal_(Tensor(a!) self, Scalar fill_value, bool wrap=False) -> Tensor(a!)",
+	},
+	{
+		DTypes: 15484,
+		Doc:    "The same as aten.trunc.",
+		Name:   "aten.fix.default",
+		SameAs: AtenTruncDefault,
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "fix",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::fix(Tensor self) -> Tensor",
+	},
+	{
+		DTypes:     15484,
+		Doc:        "The same as aten.trunc_.",
+		Functional: AtenFixDefault,
+		Mutates:    true,
+		Name:       "aten.fix_.default",
+		SameAs:     AtenTruncInplaceDefault,
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}},
+			Base: "fix_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::fix_(Tensor(a!) self) -> Tensor(a!)",
+	},
+	{
+		Decomp: true,
+		Doc:    "The dimensions from start_dim to end_dim made one.",
+		Name:   "aten.flatten.using_ints",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+			}, {
+				Default:    "0",
+				HasDefault: true,
+				Name:       "start_dim",
+				Type:       TInt,
+			}, {
+				Default:    "-1",
+				HasDefault: true,
+				Name:       "end_dim",
+				Type:       TInt,
+			}},
+			Base:     "flatten",
+			NS:       "aten",
+			Overload: "using_ints",
+			Rets:     []Ret{{Alias: 'a'}},
+		},
+		Stages: 15,
+		Text:   "aten::flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)",
+		View:   true,
+	},
+	{
+		Doc:  "The order reversed along the given dimensions.",
+		Name: "aten.flip.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				List: true,
+				Name: "dims",
+				Type: TInt,
+			}},
+			Base: "flip",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::flip(Tensor self, int[] dims) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "The order reversed along the second dimension.",
+		Name:   "aten.fliplr.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "fliplr",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::fliplr(Tensor self) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "The order reversed along the first dimension.",
+		Name:   "aten.flipud.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "flipud",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::flipud(Tensor self) -> Tensor",
+	},
+	{
+		DTypes: 130174,
+		Decomp: true,
+		Doc:    "The power computed in double precision.",
+		Name:   "aten.float_power.Scalar",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "self",
+				Type: TScalar,
+			}, {Name: "exponent"}},
+			Base:     "float_power",
+			NS:       "aten",
+			Overload: "Scalar",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::float_power.Scalar(Scalar self, Tensor exponent) -> Tensor",
+	},
+	{
+		DTypes: 130174,
+		Decomp: true,
+		Doc:    "The power computed in double precision.",
+		Name:   "aten.float_power.Tensor_Scalar",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "exponent",
+				Type: TScalar,
+			}},
+			Base:     "float_power",
+			NS:       "aten",
+			Overload: "Tensor_Scalar",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::float_power.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor",
+	},
+	{
+		DTypes: 130174,
+		Decomp: true,
+		Doc:    "The power computed in double precision.",
+		Name:   "aten.float_power.Tensor_Tensor",
+		Schema: Schema{
+			Args:     []Arg{{Name: "self"}, {Name: "exponent"}},
+			Base:     "float_power",
+			NS:       "aten",
+			Overload: "Tensor_Tensor",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::float_power.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor",
+	},
+	{
+		DTypes:     130174,
+		Doc:        "The power computed in double precision, written to self.",
+		Functional: AtenFloatPowerScalar,
+		Mutates:    true,
+		Name:       "aten.float_power_.Scalar",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {
+				Name: "exponent",
+				Type: TScalar,
+			}},
+			Base:     "float_power_",
+			NS:       "aten",
+			Overload: "Scalar",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::float_power_.Scalar(Tensor(a!) self, Scalar exponent) -> Tensor(a!)",
+	},
+	{
+		DTypes: 15484,
+		Doc:    "The largest integer that is at most the element.",
+		Name:   "aten.floor.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "floor",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::floor(Tensor self) -> Tensor",
+	},
+	{
+		DTypes:     15484,
+		Doc:        "The largest integer that is at most the element, written to self.",
+		Functional: AtenFloorDefault,
+		Mutates:    true,
+		Name:       "aten.floor_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}},
+			Base: "floor_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::floor_(Tensor(a!) self) -> Tensor(a!)",
+	},
+	{
+		DTypes: 15484,
+		Doc:    "self / other rounded down.",
+		Name:   "aten.floor_divide.Scalar",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "other",
+				Type: TScalar,
+			}},
+			Base:     "floor_divide",
+			NS:       "aten",
+			Overload: "Scalar",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::floor_divide.Scalar(Tensor self, Scalar other) -> Tensor",
+	},
+	{
+		DTypes: 15484,
+		Doc:    "self / other rounded down.",
+		Name:   "aten.floor_divide.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "other"}},
+			Base: "floor_divide",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::floor_divide(Tensor self, Tensor other) -> Tensor",
+	},
+	{
+		DTypes:     15484,
+		Doc:        "self / other rounded down, written to self.",
+		Functional: AtenFloorDivideScalar,
+		Mutates:    true,
+		Name:       "aten.floor_divide_.Scalar",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {
+				Name: "other",
+				Type: TScalar,
+			}},
+			Base:     "floor_divide_",
+			NS:       "aten",
+			Overload: "Scalar",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::floor_divide_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
+	},
+	{
+		DTypes: 15486,
+		Decomp: true,
+		Doc:    "The larger of two elements; a NaN loses.",
+		Name:   "aten.fmax.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "other"}},
+			Base: "fmax",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::fmax(Tensor self, Tensor other) -> Tensor",
+	},
+	{
+		DTypes: 15486,
+		Decomp: true,
+		Doc:    "The smaller of two elements; a NaN loses.",
+		Name:   "aten.fmin.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "other"}},
+			Base: "fmin",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::fmin(Tensor self, Tensor other) -> Tensor",
+	},
+	{
+		DTypes: 15484,
+		Doc:    "The remainder with the sign of the dividend.",
+		Name:   "aten.fmod.Scalar",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "other",
+				Type: TScalar,
+			}},
+			Base:     "fmod",
+			NS:       "aten",
+			Overload: "Scalar",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::fmod.Scalar(Tensor self, Scalar other) -> Tensor",
+	},
+	{
+		DTypes: 15484,
+		Doc:    "The remainder with the sign of the dividend.",
+		Name:   "aten.fmod.Tensor",
+		Schema: Schema{
+			Args:     []Arg{{Name: "self"}, {Name: "other"}},
+			Base:     "fmod",
+			NS:       "aten",
+			Overload: "Tensor",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::fmod.Tensor(Tensor self, Tensor other) -> Tensor",
+	},
+	{
+		DTypes:     15484,
+		Doc:        "The remainder with the sign of the dividend, written to self.",
+		Functional: AtenFmodScalar,
+		Mutates:    true,
+		Name:       "aten.fmod_.Scalar",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {
+				Name: "other",
+				Type: TScalar,
+			}},
+			Base:     "fmod_",
+			NS:       "aten",
+			Overload: "Scalar",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::fmod_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
+	},
+	{
+		DTypes:     15484,
+		Doc:        "The remainder with the sign of the dividend, written to self.",
+		Functional: AtenFmodTensor,
+		Mutates:    true,
+		Name:       "aten.fmod_.Tensor",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {Name: "other"}},
+			Base:     "fmod_",
+			NS:       "aten",
+			Overload: "Tensor",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::fmod_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
+	},
+	{
+		DTypes: 15360,
+		Decomp: true,
+		Doc:    "The part behind the decimal point, with the sign of the element.",
+		Name:   "aten.frac.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "frac",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::frac(Tensor self) -> Tensor",
+	},
+	{
+		DTypes:     15360,
+		Doc:        "The part behind the decimal point, with the sign of the element, written to self.",
+		Functional: AtenFracDefault,
+		Mutates:    true,
+		Name:       "aten.frac_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}},
+			Base: "frac_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::frac_(Tensor(a!) self) -> Tensor(a!)",
+	},
+	{
+		DTypes: 15360,
+		Doc:    "Maxima of windows at random places.",
+		Name:   "aten.fractional_max_pool2d.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				List: true,
+				Name: "kernel_size",
+				Size: 2,
+				Type: TInt,
+			}, {
+				List: true,
+				Name: "output_size",
+				Size: 2,
+				Type: TInt,
+			}, {Name: "random_samples"}},
+			Base: "fractional_max_pool2d",
+			NS:   "aten",
+			Rets: []Ret{{}, {}},
+		},
+		Stages: 15,
+		Text:   "aten::fractional_max_pool2d(Tensor self, int[2] kernel_size, int[2] output_size, Tensor random_samples) -> (Tensor, Tensor)",
+	},
+	{
+		DTypes: 15360,
+		Doc:    "Mantissa in [0.5, 1) and exponent of every element.",
+		Name:   "aten.frexp.Tensor",
+		Schema: Schema{
+			Args:     []Arg{{Name: "self"}},
+			Base:     "frexp",
+			NS:       "aten",
+			Overload: "Tensor",
+			Rets:     []Ret{{Name: "mantissa"}, {Name: "exponent"}},
+		},
+		Stages: 15,
+		Text:   "aten::frexp.Tensor(Tensor self) -> (Tensor mantissa, Tensor exponent)",
+	},
+	{
+		Decomp: true,
+		Doc:    "The square root of the sum of squares over the given dimensions.",
+		Name:   "aten.frobenius_norm.dim",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				List: true,
+				Name: "dim",
+				Size: 1,
+				Type: TInt,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "keepdim",
+				Type:       TBool,
+			}},
+			Base:     "frobenius_norm",
+			NS:       "aten",
+			Overload: "dim",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::frobenius_norm.dim(Tensor self, int[1] dim, bool keepdim=False) -> Tensor",
+	},
+	{
+		Doc:  "A tensor of the given size filled with a value.",
+		Name: "aten.full.default",
+		Schema: Schema{
+			Args: []Arg{{
+				List: true,
+				Name: "size",
+				Type: TInt,
+			}, {
+				Name: "fill_value",
+				Type: TScalar,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "layout",
+				Opt:        true,
+				Type:       TLayout,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "device",
+				Opt:        true,
+				Type:       TDevice,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "pin_memory",
+				Opt:        true,
+				Type:       TBool,
+			}},
+			Base: "full",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::full(SymInt[] size, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+	},
+	{
+		Doc:  "A tensor like self filled with a value.",
+		Name: "aten.full_like.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "fill_value",
+				Type: TScalar,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "layout",
+				Opt:        true,
+				Type:       TLayout,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "device",
+				Opt:        true,
+				Type:       TDevice,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "pin_memory",
+				Opt:        true,
+				Type:       TBool,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "memory_format",
+				Opt:        true,
+				Type:       TMemoryFormat,
+			}},
+			Base: "full_like",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::full_like(Tensor self, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+	},
+	{
+		Doc:  "Elements picked along a dimension by an index tensor.",
+		Name: "aten.gather.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "dim",
+				Type: TInt,
+			}, {Name: "index"}, {
+				Default:    "False",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "sparse_grad",
+				Type:       TBool,
+			}},
+			Base: "gather",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor",
+	},
+	{
+		DTypes: 124,
+		Decomp: true,
+		Doc:    "The greatest common divisor.",
+		Name:   "aten.gcd.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "other"}},
+			Base: "gcd",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::gcd(Tensor self, Tensor other) -> Tensor",
+	},
+	{
+		DTypes:     124,
+		Doc:        "The greatest common divisor, written to self.",
+		Functional: AtenGcdDefault,
+		Mutates:    true,
+		Name:       "aten.gcd_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {Name: "other"}},
+			Base: "gcd_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::gcd_(Tensor(a!) self, Tensor other) -> Tensor(a!)",
+	},
+	{
+		DTypes: 15486,
+		Doc:    "True where self >= other.",
+		Name:   "aten.ge.Scalar",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "other",
+				Type: TScalar,
+			}},
+			Base:     "ge",
+			NS:       "aten",
+			Overload: "Scalar",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::ge.Scalar(Tensor self, Scalar other) -> Tensor",
+	},
+	{
+		DTypes: 15486,
+		Doc:    "True where self >= other.",
+		Name:   "aten.ge.Tensor",
+		Schema: Schema{
+			Args:     []Arg{{Name: "self"}, {Name: "other"}},
+			Base:     "ge",
+			NS:       "aten",
+			Overload: "Tensor",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::ge.Tensor(Tensor self, Tensor other) -> Tensor",
+	},
+	{
+		DTypes:     15486,
+		Doc:        "True where self >= other, written to self.",
+		Functional: AtenGeScalar,
+		Mutates:    true,
+		Name:       "aten.ge_.Scalar",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {
+				Name: "other",
+				Type: TScalar,
+			}},
+			Base:     "ge_",
+			NS:       "aten",
+			Overload: "Scalar",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::ge_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
+	},
+	{
+		DTypes:     15486,
+		Doc:        "True where self >= other, written to self.",
+		Functional: AtenGeTensor,
+		Mutates:    true,
+		Name:       "aten.ge_.Tensor",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {Name: "other"}},
+			Base:     "ge_",
+			NS:       "aten",
+			Overload: "Tensor",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::ge_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
+	},
+	{
+		DTypes: 15360,
+		Doc:    "x times the normal distribution function, exact or by tanh.",
+		Name:   "aten.gelu.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "'none'",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "approximate",
+				Type:       TStr,
+			}},
+			Base: "gelu",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::gelu(Tensor self, *, str approximate='none') -> Tensor",
+	},
+	{
+		DTypes:     15360,
+		Doc:        "x times the normal distribution function, exact or by tanh, written to self.",
+		Functional: AtenGeluDefault,
+		Mutates:    true,
+		Name:       "aten.gelu_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {
+				Default:    "'none'",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "approximate",
+				Type:       TStr,
+			}},
+			Base: "gelu_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::gelu_(Tensor(a!) self, *, str approximate='none') -> Tensor(a!)",
+	},
+	{
+		Decomp: true,
+		Doc:    "The outer product of two vectors.",
+		Name:   "aten.ger.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "vec2"}},
+			Base: "ger",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::ger(Tensor self, Tensor vec2) -> Tensor",
+	},
+	{
+		DTypes: 15360,
+		Decomp: true,
+		Doc:    "The first half times the sigmoid of the second half along a dimension.",
+		Name:   "aten.glu.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "-1",
+				HasDefault: true,
+				Name:       "dim",
+				Type:       TInt,
+			}},
+			Base: "glu",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::glu(Tensor self, int dim=-1) -> Tensor",
+	},
+	{
+		DTypes: 15486,
+		Doc:    "The same as aten.gt.Scalar.",
+		Name:   "aten.greater.Scalar",
+		SameAs: AtenGtScalar,
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "other",
+				Type: TScalar,
+			}},
+			Base:     "greater",
+			NS:       "aten",
+			Overload: "Scalar",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::greater.Scalar(Tensor self, Scalar other) -> Tensor",
+	},
+	{
+		DTypes: 15486,
+		Doc:    "The same as aten.gt.Tensor.",
+		Name:   "aten.greater.Tensor",
+		SameAs: AtenGtTensor,
+		Schema: Schema{
+			Args:     []Arg{{Name: "self"}, {Name: "other"}},
+			Base:     "greater",
+			NS:       "aten",
+			Overload: "Tensor",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::greater.Tensor(Tensor self, Tensor other) -> Tensor",
+	},
+	{
+		DTypes:     15486,
+		Doc:        "The same as aten.gt_.Scalar.",
+		Functional: AtenGreaterScalar,
+		Mutates:    true,
+		Name:       "aten.greater_.Scalar",
+		SameAs:     AtenGtInplaceScalar,
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {
+				Name: "other",
+				Type: TScalar,
+			}},
+			Base:     "greater_",
+			NS:       "aten",
+			Overload: "Scalar",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::greater_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
+	},
+	{
+		DTypes:     15486,
+		Doc:        "The same as aten.gt_.Tensor.",
+		Functional: AtenGreaterTensor,
+		Mutates:    true,
+		Name:       "aten.greater_.Tensor",
+		SameAs:     AtenGtInplaceTensor,
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {Name: "other"}},
+			Base:     "greater_",
+			NS:       "aten",
+			Overload: "Tensor",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::greater_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
+	},
+	{
+		DTypes: 15486,
+		Doc:    "The same as aten.ge.Scalar.",
+		Name:   "aten.greater_equal.Scalar",
+		SameAs: AtenGeScalar,
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "other",
+				Type: TScalar,
+			}},
+			Base:     "greater_equal",
+			NS:       "aten",
+			Overload: "Scalar",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::greater_equal.Scalar(Tensor self, Scalar other) -> Tensor",
+	},
+	{
+		DTypes: 15486,
+		Doc:    "The same as aten.ge.Tensor.",
+		Name:   "aten.greater_equal.Tensor",
+		SameAs: AtenGeTensor,
+		Schema: Schema{
+			Args:     []Arg{{Name: "self"}, {Name: "other"}},
+			Base:     "greater_equal",
+			NS:       "aten",
+			Overload: "Tensor",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::greater_equal.Tensor(Tensor self, Tensor other) -> Tensor",
+	},
+	{
+		DTypes:     15486,
+		Doc:        "The same as aten.ge_.Scalar.",
+		Functional: AtenGreaterEqualScalar,
+		Mutates:    true,
+		Name:       "aten.greater_equal_.Scalar",
+		SameAs:     AtenGeInplaceScalar,
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {
+				Name: "other",
+				Type: TScalar,
+			}},
+			Base:     "greater_equal_",
+			NS:       "aten",
+			Overload: "Scalar",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::greater_equal_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
+	},
+	{
+		DTypes:     15486,
+		Doc:        "The same as aten.ge_.Tensor.",
+		Functional: AtenGreaterEqualTensor,
+		Mutates:    true,
+		Name:       "aten.greater_equal_.Tensor",
+		SameAs:     AtenGeInplaceTensor,
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {Name: "other"}},
+			Base:     "greater_equal_",
+			NS:       "aten",
+			Overload: "Tensor",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::greater_equal_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
+	},
+	{
+		Decomp: true,
+		Doc:    "Samples of an image at the places of a grid.",
+		Name:   "aten.grid_sampler.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {Name: "grid"}, {
+				Name: "interpolation_mode",
+				Type: TInt,
+			}, {
+				Name: "padding_mode",
+				Type: TInt,
+			}, {
+				Name: "align_corners",
+				Type: TBool,
+			}},
+			Base: "grid_sampler",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::grid_sampler(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor",
+	},
+	{
+		DTypes: 15360,
+		Doc:    "Samples of an image at the places of a grid.",
+		Name:   "aten.grid_sampler_2d.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {Name: "grid"}, {
+				Name: "interpolation_mode",
+				Type: TInt,
+			}, {
+				Name: "padding_mode",
+				Type: TInt,
+			}, {
+				Name: "align_corners",
+				Type: TBool,
+			}},
+			Base: "grid_sampler_2d",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::grid_sampler_2d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor",
+	},
+	{
+		DTypes: 15360,
+		Doc:    "Samples of a volume at the places of a grid.",
+		Name:   "aten.grid_sampler_3d.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {Name: "grid"}, {
+				Name: "interpolation_mode",
+				Type: TInt,
+			}, {
+				Name: "padding_mode",
+				Type: TInt,
+			}, {
+				Name: "align_corners",
+				Type: TBool,
+			}},
+			Base: "grid_sampler_3d",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::grid_sampler_3d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor",
+	},
+	{
+		DTypes: 15360,
+		Decomp: true,
+		Doc:    "Normalisation over groups of channels.",
+		Name:   "aten.group_norm.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {
+				Name: "num_groups",
+				Type: TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "weight",
+				Opt:        true,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "bias",
+				Opt:        true,
+			}, {
+				Default:    "1e-05",
+				HasDefault: true,
+				Name:       "eps",
+				Type:       TFloat,
+			}, {
+				Default:    "True",
+				HasDefault: true,
+				Name:       "cudnn_enabled",
+				Type:       TBool,
+			}},
+			Base: "group_norm",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool cudnn_enabled=True) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "A gated recurrent network over padded sequences.",
+		Name:   "aten.gru.input",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {Name: "hx"}, {
+				List: true,
+				Name: "params",
+			}, {
+				Name: "has_biases",
+				Type: TBool,
+			}, {
+				Name: "num_layers",
+				Type: TInt,
+			}, {
+				Name: "dropout",
+				Type: TFloat,
+			}, {
+				Name: "train",
+				Type: TBool,
+			}, {
+				Name: "bidirectional",
+				Type: TBool,
+			}, {
+				Name: "batch_first",
+				Type: TBool,
+			}},
+			Base:     "gru",
+			NS:       "aten",
+			Overload: "input",
+			Rets:     []Ret{{}, {}},
+		},
+		Stages: 15,
+		Text:   "aten::gru.input(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor)",
+	},
+	{
+		Decomp: true,
+		Doc:    "One step of a gated recurrent unit.",
+		Name:   "aten.gru_cell.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {Name: "hx"}, {Name: "w_ih"}, {Name: "w_hh"}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "b_ih",
+				Opt:        true,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "b_hh",
+				Opt:        true,
+			}},
+			Base: "gru_cell",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::gru_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> Tensor",
+	},
+	{
+		DTypes: 15486,
+		Doc:    "True where self > other.",
+		Name:   "aten.gt.Scalar",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "other",
+				Type: TScalar,
+			}},
+			Base:     "gt",
+			NS:       "aten",
+			Overload: "Scalar",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::gt.Scalar(Tensor self, Scalar other) -> Tensor",
+	},
+	{
+		DTypes: 15486,
+		Doc:    "True where self > other.",
+		Name:   "aten.gt.Tensor",
+		Schema: Schema{
+			Args:     []Arg{{Name: "self"}, {Name: "other"}},
+			Base:     "gt",
+			NS:       "aten",
+			Overload: "Tensor",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::gt.Tensor(Tensor self, Tensor other) -> Tensor",
+	},
+	{
+		DTypes:     15486,
+		Doc:        "True where self > other, written to self.",
+		Functional: AtenGtScalar,
+		Mutates:    true,
+		Name:       "aten.gt_.Scalar",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {
+				Name: "other",
+				Type: TScalar,
+			}},
+			Base:     "gt_",
+			NS:       "aten",
+			Overload: "Scalar",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::gt_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
+	},
+	{
+		DTypes:     15486,
+		Doc:        "True where self > other, written to self.",
+		Functional: AtenGtTensor,
+		Mutates:    true,
+		Name:       "aten.gt_.Tensor",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {Name: "other"}},
+			Base:     "gt_",
+			NS:       "aten",
+			Overload: "Tensor",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::gt_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
+	},
+	{
+		Decomp: true,
+		Doc:    "The Hamming window.",
+		Name:   "aten.hamming_window.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "window_length",
+				Type: TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "layout",
+				Opt:        true,
+				Type:       TLayout,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "device",
+				Opt:        true,
+				Type:       TDevice,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "pin_memory",
+				Opt:        true,
+				Type:       TBool,
+			}},
+			Base: "hamming_window",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::hamming_window(int window_length, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "The Hamming window.",
+		Name:   "aten.hamming_window.periodic",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "window_length",
+				Type: TInt,
+			}, {
+				Name: "periodic",
+				Type: TBool,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "layout",
+				Opt:        true,
+				Type:       TLayout,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "device",
+				Opt:        true,
+				Type:       TDevice,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "pin_memory",
+				Opt:        true,
+				Type:       TBool,
+			}},
+			Base:     "hamming_window",
+			NS:       "aten",
+			Overload: "periodic",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::hamming_window.periodic(int window_length, bool periodic, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "The Hamming window.",
+		Name:   "aten.hamming_window.periodic_alpha",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "window_length",
+				Type: TInt,
+			}, {
+				Name: "periodic",
+				Type: TBool,
+			}, {
+				Name: "alpha",
+				Type: TFloat,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "layout",
+				Opt:        true,
+				Type:       TLayout,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "device",
+				Opt:        true,
+				Type:       TDevice,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "pin_memory",
+				Opt:        true,
+				Type:       TBool,
+			}},
+			Base:     "hamming_window",
+			NS:       "aten",
+			Overload: "periodic_alpha",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::hamming_window.periodic_alpha(int window_length, bool periodic, float alpha, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "The Hamming window.",
+		Name:   "aten.hamming_window.periodic_alpha_beta",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "window_length",
+				Type: TInt,
+			}, {
+				Name: "periodic",
+				Type: TBool,
+			}, {
+				Name: "alpha",
+				Type: TFloat,
+			}, {
+				Name: "beta",
+				Type: TFloat,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "layout",
+				Opt:        true,
+				Type:       TLayout,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "device",
+				Opt:        true,
+				Type:       TDevice,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "pin_memory",
+				Opt:        true,
+				Type:       TBool,
+			}},
+			Base:     "hamming_window",
+			NS:       "aten",
+			Overload: "periodic_alpha_beta",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::hamming_window.periodic_alpha_beta(int window_length, bool periodic, float alpha, float beta, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "The Hann window.",
+		Name:   "aten.hann_window.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "window_length",
+				Type: TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "layout",
+				Opt:        true,
+				Type:       TLayout,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "device",
+				Opt:        true,
+				Type:       TDevice,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "pin_memory",
+				Opt:        true,
+				Type:       TBool,
+			}},
+			Base: "hann_window",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::hann_window(int window_length, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "The Hann window.",
+		Name:   "aten.hann_window.periodic",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "window_length",
+				Type: TInt,
+			}, {
+				Name: "periodic",
+				Type: TBool,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "layout",
+				Opt:        true,
+				Type:       TLayout,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "device",
+				Opt:        true,
+				Type:       TDevice,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "pin_memory",
+				Opt:        true,
+				Type:       TBool,
+			}},
+			Base:     "hann_window",
+			NS:       "aten",
+			Overload: "periodic",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::hann_window.periodic(int window_length, bool periodic, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+	},
+	{
+		DTypes: 15360,
+		Decomp: true,
+		Doc:    "x, zero within [-lambd, lambd].",
+		Name:   "aten.hardshrink.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "0.5",
+				HasDefault: true,
+				Name:       "lambd",
+				Type:       TScalar,
+			}},
+			Base: "hardshrink",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor",
+	},
+	{
+		DTypes: 15360,
+		Decomp: true,
+		Doc:    "relu6(x + 3) / 6.",
+		Name:   "aten.hardsigmoid.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "hardsigmoid",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::hardsigmoid(Tensor self) -> Tensor",
+	},
+	{
+		DTypes:     15360,
+		Doc:        "relu6(x + 3) / 6, written to self.",
+		Functional: AtenHardsigmoidDefault,
+		Mutates:    true,
+		Name:       "aten.hardsigmoid_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}},
+			Base: "hardsigmoid_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::hardsigmoid_(Tensor(a!) self) -> Tensor(a!)",
+	},
+	{
+		DTypes: 15360,
+		Decomp: true,
+		Doc:    "x * relu6(x + 3) / 6.",
+		Name:   "aten.hardswish.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "hardswish",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::hardswish(Tensor self) -> Tensor",
+	},
+	{
+		DTypes:     15360,
+		Doc:        "x * relu6(x + 3) / 6, written to self.",
+		Functional: AtenHardswishDefault,
+		Mutates:    true,
+		Name:       "aten.hardswish_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}},
+			Base: "hardswish_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::hardswish_(Tensor(a!) self) -> Tensor(a!)",
+	},
+	{
+		DTypes: 15480,
+		Doc:    "Limits to [min_val, max_val].",
+		Name:   "aten.hardtanh.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "-1",
+				HasDefault: true,
+				Name:       "min_val",
+				Type:       TScalar,
+			}, {
+				Default:    "1",
+				HasDefault: true,
+				Name:       "max_val",
+				Type:       TScalar,
+			}},
+			Base: "hardtanh",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor",
+	},
+	{
+		DTypes:     15480,
+		Doc:        "Limits to [min_val, max_val], written to self.",
+		Functional: AtenHardtanhDefault,
+		Mutates:    true,
+		Name:       "aten.hardtanh_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {
+				Default:    "-1",
+				HasDefault: true,
+				Name:       "min_val",
+				Type:       TScalar,
+			}, {
+				Default:    "1",
+				HasDefault: true,
+				Name:       "max_val",
+				Type:       TScalar,
+			}},
+			Base: "hardtanh_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::hardtanh_(Tensor(a!) self, Scalar min_val=-1, Scalar max_val=1) -> Tensor(a!)",
+	},
+	{
+		DTypes: 15486,
+		Doc:    "The exclusive or of the elements' bits.",
+		Name:   "aten.hash_tensor.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "[]",
+				HasDefault: true,
+				List:       true,
+				Name:       "dim",
+				Size:       1,
+				Type:       TInt,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "keepdim",
+				Type:       TBool,
+			}, {
+				Default:    "0",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "mode",
+				Type:       TInt,
+			}},
+			Base: "hash_tensor",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::hash_tensor(Tensor self, int[1] dim=[], *, bool keepdim=False, int mode=0) -> Tensor",
+	},
+	{
+		DTypes: 15486,
+		Decomp: true,
+		Doc:    "0 below zero, 1 above, values at zero.",
+		Name:   "aten.heaviside.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "values"}},
+			Base: "heaviside",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::heaviside(Tensor self, Tensor values) -> Tensor",
+	},
+	{
+		DTypes:     15486,
+		Doc:        "0 below zero, 1 above, values at zero, written to self.",
+		Functional: AtenHeavisideDefault,
+		Mutates:    true,
+		Name:       "aten.heaviside_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {Name: "values"}},
+			Base: "heaviside_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::heaviside_(Tensor(a!) self, Tensor values) -> Tensor(a!)",
+	},
+	{
+		DTypes: 15360,
+		Decomp: true,
+		Doc:    "The hinge embedding loss, reduced.",
+		Name:   "aten.hinge_embedding_loss.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "target"}, {
+				Default:    "1.0",
+				HasDefault: true,
+				Name:       "margin",
+				Type:       TFloat,
+			}, {
+				Default:    "1",
+				HasDefault: true,
+				Name:       "reduction",
+				Type:       TInt,
+			}},
+			Base: "hinge_embedding_loss",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::hinge_embedding_loss(Tensor self, Tensor target, float margin=1.0, int reduction=1) -> Tensor",
+	},
+	{
+		DTypes: 15360,
+		Decomp: true,
+		Doc:    "Counts of the elements in equal bins between min and max.",
+		Name:   "aten.histc.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "100",
+				HasDefault: true,
+				Name:       "bins",
+				Type:       TInt,
+			}, {
+				Default:    "0",
+				HasDefault: true,
+				Name:       "min",
+				Type:       TScalar,
+			}, {
+				Default:    "0",
+				HasDefault: true,
+				Name:       "max",
+				Type:       TScalar,
+			}},
+			Base: "histc",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "tensor_split along the horizontal, vertical or depth dimension.",
+		Name:   "aten.hsplit.array",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+			}, {
+				List: true,
+				Name: "indices",
+				Type: TInt,
+			}},
+			Base:     "hsplit",
+			NS:       "aten",
+			Overload: "array",
+			Rets: []Ret{{
+				Alias: 'a',
+				List:  true,
+			}},
+		},
+		Stages: 15,
+		Text:   "aten::hsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]",
+		View:   true,
+	},
+	{
+		Decomp: true,
+		Doc:    "tensor_split along the horizontal, vertical or depth dimension.",
+		Name:   "aten.hsplit.int",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+			}, {
+				Name: "sections",
+				Type: TInt,
+			}},
+			Base:     "hsplit",
+			NS:       "aten",
+			Overload: "int",
+			Rets: []Ret{{
+				Alias: 'a',
+				List:  true,
+			}},
+		},
+		Stages: 15,
+		Text:   "aten::hsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]",
+		View:   true,
+	},
+	{
+		Decomp: true,
+		Doc:    "Tensors joined along the second dimension, vectors along the first.",
+		Name:   "aten.hstack.default",
+		Schema: Schema{
+			Args: []Arg{{
+				List: true,
+				Name: "tensors",
+			}},
+			Base: "hstack",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::hstack(Tensor[] tensors) -> Tensor",
+	},
+	{
+		DTypes: 15360,
+		Decomp: true,
+		Doc:    "Squared below delta, linear above, reduced.",
+		Name:   "aten.huber_loss.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "target"}, {
+				Default:    "1",
+				HasDefault: true,
+				Name:       "reduction",
+				Type:       TInt,
+			}, {
+				Default:    "1.0",
+				HasDefault: true,
+				Name:       "delta",
+				Type:       TFloat,
+			}},
+			Base: "huber_loss",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::huber_loss(Tensor self, Tensor target, int reduction=1, float delta=1.0) -> Tensor",
+	},
+	{
+		DTypes: 15360,
+		Decomp: true,
+		Doc:    "sqrt(self^2 + other^2) without overflow.",
+		Name:   "aten.hypot.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "other"}},
+			Base: "hypot",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::hypot(Tensor self, Tensor other) -> Tensor",
+	},
+	{
+		DTypes:     15360,
+		Doc:        "sqrt(self^2 + other^2) without overflow, written to self.",
+		Functional: AtenHypotDefault,
+		Mutates:    true,
+		Name:       "aten.hypot_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {Name: "other"}},
+			Base: "hypot_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::hypot_(Tensor(a!) self, Tensor other) -> Tensor(a!)",
+	},
+	{
+		DTypes: 15486,
+		Doc:    "The modified Bessel function of the first kind of order zero.",
+		Name:   "aten.i0.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "i0",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::i0(Tensor self) -> Tensor",
+	},
+	{
+		DTypes:     15486,
+		Doc:        "The modified Bessel function of the first kind of order zero, written to self.",
+		Functional: AtenI0Default,
+		Mutates:    true,
+		Name:       "aten.i0_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}},
+			Base: "i0_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::i0_(Tensor(a!) self) -> Tensor(a!)",
+	},
+	{
+		DTypes: 15360,
+		Doc:    "The regularised lower incomplete gamma function.",
+		Name:   "aten.igamma.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "other"}},
+			Base: "igamma",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::igamma(Tensor self, Tensor other) -> Tensor",
+	},
+	{
+		DTypes:     15360,
+		Doc:        "The regularised lower incomplete gamma function, written to self.",
+		Functional: AtenIgammaDefault,
+		Mutates:    true,
+		Name:       "aten.igamma_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {Name: "other"}},
+			Base: "igamma_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::igamma_(Tensor(a!) self, Tensor other) -> Tensor(a!)",
+	},
+	{
+		DTypes: 15360,
+		Doc:    "The regularised upper incomplete gamma function.",
+		Name:   "aten.igammac.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "other"}},
+			Base: "igammac",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::igammac(Tensor self, Tensor other) -> Tensor",
+	},
+	{
+		DTypes:     15360,
+		Doc:        "The regularised upper incomplete gamma function, written to self.",
+		Functional: AtenIgammacDefault,
+		Mutates:    true,
+		Name:       "aten.igammac_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {Name: "other"}},
+			Base: "igammac_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::igammac_(Tensor(a!) self, Tensor other) -> Tensor(a!)",
+	},
+	{
+		Decomp: true,
+		Doc:    "Sliding blocks of an image as columns.",
+		Name:   "aten.im2col.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				List: true,
+				Name: "kernel_size",
+				Size: 2,
+				Type: TInt,
+			}, {
+				List: true,
+				Name: "dilation",
+				Size: 2,
+				Type: TInt,
+			}, {
+				List: true,
+				Name: "padding",
+				Size: 2,
+				Type: TInt,
+			}, {
+				List: true,
+				Name: "stride",
+				Size: 2,
+				Type: TInt,
+			}},
+			Base: "im2col",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::im2col(Tensor self, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor",
+	},
+	{
+		DTypes: 114688,
+		Decomp: true,
+		Doc:    "The imaginary part of every element, as a view.",
+		Name:   "aten.imag.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+			}},
+			Base: "imag",
+			NS:   "aten",
+			Rets: []Ret{{Alias: 'a'}},
+		},
+		Stages: 15,
+		Text:   "aten::imag(Tensor(a) self) -> Tensor(a)",
+		View:   true,
+	},
+	{
+		Doc:  "Elements at the places that index tensors name; None keeps a dimension, bool masks count as nonzero.",
+		Name: "aten.index.Tensor",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				ElemOpt: true,
+				List:    true,
+				Name:    "indices",
+			}},
+			Base:     "index",
+			NS:       "aten",
+			Overload: "Tensor",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::index.Tensor(Tensor self, Tensor?[] indices) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "self with slices of source added at the given indices.",
+		Name:   "aten.index_add.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "dim",
+				Type: TInt,
+			}, {Name: "index"}, {Name: "source"}, {
+				Default:    "1",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "alpha",
+				Type:       TScalar,
+			}},
+			Base: "index_add",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor",
+	},
+	{
+		Doc:        "self with slices of source added at the given indices, written to self.",
+		Functional: AtenIndexAddDefault,
+		Mutates:    true,
+		Name:       "aten.index_add_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {
+				Name: "dim",
+				Type: TInt,
+			}, {Name: "index"}, {Name: "source"}, {
+				Default:    "1",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "alpha",
+				Type:       TScalar,
+			}},
+			Base: "index_add_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::index_add_(Tensor(a!) self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor(a!)",
+	},
+	{
+		Decomp: true,
+		Doc:    "self with slices of source at the given indices.",
+		Name:   "aten.index_copy.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "dim",
+				Type: TInt,
+			}, {Name: "index"}, {Name: "source"}},
+			Base: "index_copy",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor",
+	},
+	{
+		Doc:        "self with slices of source at the given indices, written to self.",
+		Functional: AtenIndexCopyDefault,
+		Mutates:    true,
+		Name:       "aten.index_copy_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {
+				Name: "dim",
+				Type: TInt,
+			}, {Name: "index"}, {Name: "source"}},
+			Base: "index_copy_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::index_copy_(Tensor(a!) self, int dim, Tensor index, Tensor source) -> Tensor(a!)",
+	},
+	{
+		Decomp: true,
+		Doc:    "self with a value at the given indices along a dimension.",
+		Name:   "aten.index_fill.int_Scalar",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "dim",
+				Type: TInt,
+			}, {Name: "index"}, {
+				Name: "value",
+				Type: TScalar,
+			}},
+			Base:     "index_fill",
+			NS:       "aten",
+			Overload: "int_Scalar",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "self with a value at the given indices along a dimension.",
+		Name:   "aten.index_fill.int_Tensor",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "dim",
+				Type: TInt,
+			}, {Name: "index"}, {Name: "value"}},
+			Base:     "index_fill",
+			NS:       "aten",
+			Overload: "int_Tensor",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor",
+	},
+	{
+		Doc:        "self with a value at the given indices along a dimension, written to self.",
+		Functional: AtenIndexFillIntScalar,
+		Mutates:    true,
+		Name:       "aten.index_fill_.int_Scalar",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {
+				Name: "dim",
+				Type: TInt,
+			}, {Name: "index"}, {
+				Name: "value",
+				Type: TScalar,
+			}},
+			Base:     "index_fill_",
+			NS:       "aten",
+			Overload: "int_Scalar",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::index_fill_.int_Scalar(Tensor(a!) self, int dim, Tensor index, Scalar value) -> Tensor(a!)",
+	},
+	{
+		Doc:        "self with a value at the given indices along a dimension, written to self.",
+		Functional: AtenIndexFillIntTensor,
+		Mutates:    true,
+		Name:       "aten.index_fill_.int_Tensor",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {
+				Name: "dim",
+				Type: TInt,
+			}, {Name: "index"}, {Name: "value"}},
+			Base:     "index_fill_",
+			NS:       "aten",
+			Overload: "int_Tensor",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::index_fill_.int_Tensor(Tensor(a!) self, int dim, Tensor index, Tensor value) -> Tensor(a!)",
+	},
+	{
+		Doc:  "self with values written at the places that index tensors name, or added there.",
+		Name: "aten.index_put.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				ElemOpt: true,
+				List:    true,
+				Name:    "indices",
+			}, {Name: "values"}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "accumulate",
+				Type:       TBool,
+			}},
+			Base: "index_put",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor",
+	},
+	{
+		Doc:        "self with values written at the places that index tensors name, or added there, written to self.",
+		Functional: AtenIndexPutDefault,
+		Mutates:    true,
+		Name:       "aten.index_put_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {
+				ElemOpt: true,
+				List:    true,
+				Name:    "indices",
+			}, {Name: "values"}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "accumulate",
+				Type:       TBool,
+			}},
+			Base: "index_put_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::index_put_(Tensor(a!) self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor(a!)",
+	},
+	{
+		Doc:  "self with slices of source reduced into the given indices.",
+		Name: "aten.index_reduce.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "dim",
+				Type: TInt,
+			}, {Name: "index"}, {Name: "source"}, {
+				Name: "reduce",
+				Type: TStr,
+			}, {
+				Default:    "True",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "include_self",
+				Type:       TBool,
+			}},
+			Base: "index_reduce",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) -> Tensor",
+	},
+	{
+		Doc:        "self with slices of source reduced into the given indices, written to self.",
+		Functional: AtenIndexReduceDefault,
+		Mutates:    true,
+		Name:       "aten.index_reduce_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {
+				Name: "dim",
+				Type: TInt,
+			}, {Name: "index"}, {Name: "source"}, {
+				Name: "reduce",
+				Type: TStr,
+			}, {
+				Default:    "True",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "include_self",
+				Type:       TBool,
+			}},
+			Base: "index_reduce_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::index_reduce_(Tensor(a!) self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) -> Tensor(a!)",
+	},
+	{
+		Doc:  "The given indices along a dimension.",
+		Name: "aten.index_select.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "dim",
+				Type: TInt,
+			}, {Name: "index"}},
+			Base: "index_select",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::index_select(Tensor self, int dim, Tensor index) -> Tensor",
+	},
+	{
+		DTypes: 130172,
+		Decomp: true,
+		Doc:    "Inner products over the last dimensions.",
+		Name:   "aten.inner.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "other"}},
+			Base: "inner",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::inner(Tensor self, Tensor other) -> Tensor",
+	},
+	{
+		DTypes: 15360,
+		Decomp: true,
+		Doc:    "Normalisation of each channel of each sample.",
+		Name:   "aten.instance_norm.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {
+				Name: "weight",
+				Opt:  true,
+			}, {
+				Name: "bias",
+				Opt:  true,
+			}, {
+				Name: "running_mean",
+				Opt:  true,
+			}, {
+				Name: "running_var",
+				Opt:  true,
+			}, {
+				Name: "use_input_stats",
+				Type: TBool,
+			}, {
+				Name: "momentum",
+				Type: TFloat,
+			}, {
+				Name: "eps",
+				Type: TFloat,
+			}, {
+				Name: "cudnn_enabled",
+				Type: TBool,
+			}},
+			Base: "instance_norm",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool use_input_stats, float momentum, float eps, bool cudnn_enabled) -> Tensor",
+	},
+	{
+		Doc:  "The inverse of square matrices.",
+		Name: "aten.inverse.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "inverse",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::inverse(Tensor self) -> Tensor",
+	},
+	{
+		Doc:  "Whether the element type is complex.",
+		Name: "aten.is_complex.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "is_complex",
+			NS:   "aten",
+			Rets: []Ret{{Type: TBool}},
+		},
+		Stages: 15,
+		Text:   "aten::is_complex(Tensor self) -> bool",
+	},
+	{
+		Doc:  "Whether the tensor lies row-major.",
+		Name: "aten.is_contiguous.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "is_contiguous",
+			NS:   "aten",
+			Rets: []Ret{{Type: TBool}},
+		},
+		Stages: 15,
+		Text:   "aten::is_contiguous(Tensor self) -> bool",
+	},
+	{
+		Doc:  "Whether the tensor lies row-major.",
+		Name: "aten.is_contiguous.memory_format",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "memory_format",
+				Type: TMemoryFormat,
+			}},
+			Base:     "is_contiguous",
+			NS:       "aten",
+			Overload: "memory_format",
+			Rets:     []Ret{{Type: TBool}},
+		},
+		Stages: 15,
+		Text:   "aten::is_contiguous.memory_format(Tensor self, MemoryFormat memory_format) -> bool",
+	},
+	{
+		Doc:  "Whether the element type is floating.",
+		Name: "aten.is_floating_point.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "is_floating_point",
+			NS:   "aten",
+			Rets: []Ret{{Type: TBool}},
+		},
+		Stages: 15,
+		Text:   "aten::is_floating_point(Tensor self) -> bool",
+	},
+	{
+		Doc:  "Whether the single element is not zero, as a Python bool.",
+		Name: "aten.is_nonzero.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "is_nonzero",
+			NS:   "aten",
+			Rets: []Ret{{Type: TBool}},
+		},
+		Stages: 15,
+		Text:   "aten::is_nonzero(Tensor self) -> bool",
+	},
+	{
+		Doc:  "Whether two tensors have the same size.",
+		Name: "aten.is_same_size.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "other"}},
+			Base: "is_same_size",
+			NS:   "aten",
+			Rets: []Ret{{Type: TBool}},
+		},
+		Stages: 15,
+		Text:   "aten::is_same_size(Tensor self, Tensor other) -> bool",
+	},
+	{
+		DTypes: 130174,
+		Decomp: true,
+		Doc:    "True where |self - other| <= atol + rtol * |other|.",
+		Name:   "aten.isclose.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "other"}, {
+				Default:    "1e-05",
+				HasDefault: true,
+				Name:       "rtol",
+				Type:       TFloat,
+			}, {
+				Default:    "1e-08",
+				HasDefault: true,
+				Name:       "atol",
+				Type:       TFloat,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "equal_nan",
+				Type:       TBool,
+			}},
+			Base: "isclose",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::isclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> Tensor",
+	},
+	{
+		DTypes: 130174,
+		Decomp: true,
+		Doc:    "True where the element is neither infinite nor NaN.",
+		Name:   "aten.isfinite.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "isfinite",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::isfinite(Tensor self) -> Tensor",
+	},
+	{
+		DTypes: 15484,
+		Decomp: true,
+		Doc:    "Whether the element is among test_elements.",
+		Name:   "aten.isin.Scalar_Tensor",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "element",
+				Type: TScalar,
+			}, {Name: "test_elements"}, {
+				Default:    "False",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "assume_unique",
+				Type:       TBool,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "invert",
+				Type:       TBool,
+			}},
+			Base:     "isin",
+			NS:       "aten",
+			Overload: "Scalar_Tensor",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::isin.Scalar_Tensor(Scalar element, Tensor test_elements, *, bool assume_unique=False, bool invert=False) -> Tensor",
+	},
+	{
+		DTypes: 15484,
+		Decomp: true,
+		Doc:    "True where the element equals test_element.",
+		Name:   "aten.isin.Tensor_Scalar",
+		Schema: Schema{
+			Args: []Arg{{Name: "elements"}, {
+				Name: "test_element",
+				Type: TScalar,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "assume_unique",
+				Type:       TBool,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "invert",
+				Type:       TBool,
+			}},
+			Base:     "isin",
+			NS:       "aten",
+			Overload: "Tensor_Scalar",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::isin.Tensor_Scalar(Tensor elements, Scalar test_element, *, bool assume_unique=False, bool invert=False) -> Tensor",
+	},
+	{
+		DTypes: 15484,
+		Decomp: true,
+		Doc:    "True where the element is among test_elements.",
+		Name:   "aten.isin.Tensor_Tensor",
+		Schema: Schema{
+			Args: []Arg{{Name: "elements"}, {Name: "test_elements"}, {
+				Default:    "False",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "assume_unique",
+				Type:       TBool,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "invert",
+				Type:       TBool,
+			}},
+			Base:     "isin",
+			NS:       "aten",
+			Overload: "Tensor_Tensor",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::isin.Tensor_Tensor(Tensor elements, Tensor test_elements, *, bool assume_unique=False, bool invert=False) -> Tensor",
+	},
+	{
+		DTypes: 130174,
+		Doc:    "True where the element is infinite.",
+		Name:   "aten.isinf.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "isinf",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::isinf(Tensor self) -> Tensor",
+	},
+	{
+		DTypes: 130174,
+		Doc:    "True where the element is NaN.",
+		Name:   "aten.isnan.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "isnan",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::isnan(Tensor self) -> Tensor",
+	},
+	{
+		DTypes: 15486,
+		Decomp: true,
+		Doc:    "True where the element is minus infinity.",
+		Name:   "aten.isneginf.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "isneginf",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::isneginf(Tensor self) -> Tensor",
+	},
+	{
+		DTypes: 15486,
+		Decomp: true,
+		Doc:    "True where the element is plus infinity.",
+		Name:   "aten.isposinf.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "isposinf",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::isposinf(Tensor self) -> Tensor",
+	},
+	{
+		DTypes: 130174,
+		Decomp: true,
+		Doc:    "True where the imaginary part is zero.",
+		Name:   "aten.isreal.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "isreal",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::isreal(Tensor self) -> Tensor",
+	},
+	{
+		DTypes: 114688,
+		Decomp: true,
+		Doc:    "The inverse of the short-time Fourier transform.",
+		Name:   "aten.istft.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "n_fft",
+				Type: TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "hop_length",
+				Opt:        true,
+				Type:       TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "win_length",
+				Opt:        true,
+				Type:       TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "window",
+				Opt:        true,
+			}, {
+				Default:    "True",
+				HasDefault: true,
+				Name:       "center",
+				Type:       TBool,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "normalized",
+				Type:       TBool,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "onesided",
+				Opt:        true,
+				Type:       TBool,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "length",
+				Opt:        true,
+				Type:       TInt,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "return_complex",
+				Type:       TBool,
+			}},
+			Base: "istft",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::istft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool center=True, bool normalized=False, bool? onesided=None, int? length=None, bool return_complex=False) -> Tensor",
+	},
+	{
+		Doc:  "The single element as a Python number.",
+		Name: "aten.item.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "item",
+			NS:   "aten",
+			Rets: []Ret{{Type: TScalar}},
+		},
+		Stages: 15,
+		Text:   "aten::item(Tensor self) -> Scalar",
+	},
+	{
+		Doc:  "The Kaiser window.",
+		Name: "aten.kaiser_window.beta",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "window_length",
+				Type: TInt,
+			}, {
+				Name: "periodic",
+				Type: TBool,
+			}, {
+				Name: "beta",
+				Type: TFloat,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "layout",
+				Opt:        true,
+				Type:       TLayout,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "device",
+				Opt:        true,
+				Type:       TDevice,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "pin_memory",
+				Opt:        true,
+				Type:       TBool,
+			}},
+			Base:     "kaiser_window",
+			NS:       "aten",
+			Overload: "beta",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::kaiser_window.beta(int window_length, bool periodic, float beta, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+	},
+	{
+		Doc:  "The Kaiser window.",
+		Name: "aten.kaiser_window.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "window_length",
+				Type: TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "layout",
+				Opt:        true,
+				Type:       TLayout,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "device",
+				Opt:        true,
+				Type:       TDevice,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "pin_memory",
+				Opt:        true,
+				Type:       TBool,
+			}},
+			Base: "kaiser_window",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::kaiser_window(int window_length, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+	},
+	{
+		Doc:  "The Kaiser window.",
+		Name: "aten.kaiser_window.periodic",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "window_length",
+				Type: TInt,
+			}, {
+				Name: "periodic",
+				Type: TBool,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "layout",
+				Opt:        true,
+				Type:       TLayout,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "device",
+				Opt:        true,
+				Type:       TDevice,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "pin_memory",
+				Opt:        true,
+				Type:       TBool,
+			}},
+			Base:     "kaiser_window",
+			NS:       "aten",
+			Overload: "periodic",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::kaiser_window.periodic(int window_length, bool periodic, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+	},
+	{
+		DTypes: 15360,
+		Decomp: true,
+		Doc:    "The Kullback-Leibler divergence, reduced.",
+		Name:   "aten.kl_div.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "target"}, {
+				Default:    "1",
+				HasDefault: true,
+				Name:       "reduction",
+				Type:       TInt,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "log_target",
+				Type:       TBool,
+			}},
+			Base: "kl_div",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::kl_div(Tensor self, Tensor target, int reduction=1, *, bool log_target=False) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "The Kronecker product.",
+		Name:   "aten.kron.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "other"}},
+			Base: "kron",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::kron(Tensor self, Tensor other) -> Tensor",
+	},
+	{
+		DTypes: 15484,
+		Decomp: true,
+		Doc:    "The k-th smallest element over one dimension and its index.",
+		Name:   "aten.kthvalue.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "k",
+				Type: TInt,
+			}, {
+				Default:    "-1",
+				HasDefault: true,
+				Name:       "dim",
+				Type:       TInt,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "keepdim",
+				Type:       TBool,
+			}},
+			Base: "kthvalue",
+			NS:   "aten",
+			Rets: []Ret{{Name: "values"}, {Name: "indices"}},
+		},
+		Stages: 15,
+		Text:   "aten::kthvalue(Tensor self, SymInt k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)",
+	},
+	{
+		DTypes:  15484,
+		Doc:     "The k-th smallest element over one dimension and its index.",
+		Mutates: true,
+		Name:    "aten.kthvalue.values",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "k",
+				Type: TInt,
+			}, {
+				Default:    "-1",
+				HasDefault: true,
+				Name:       "dim",
+				Type:       TInt,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "keepdim",
+				Type:       TBool,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "values",
+				Write:  true,
+			}, {
+				Alias:  'b',
+				KwOnly: true,
+				Name:   "indices",
+				Write:  true,
+			}},
+			Base:     "kthvalue",
+			NS:       "aten",
+			Overload: "values",
+			Rets: []Ret{{
+				Alias: 'a',
+				Name:  "values",
+				Write: true,
+			}, {
+				Alias: 'b',
+				Name:  "indices",
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::kthvalue.values(Tensor self, SymInt k, int dim=-1, bool keepdim=False, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)",
+	},
+	{
+		DTypes: 130048,
+		Decomp: true,
+		Doc:    "The absolute difference, reduced.",
+		Name:   "aten.l1_loss.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "target"}, {
+				Default:    "1",
+				HasDefault: true,
+				Name:       "reduction",
+				Type:       TInt,
+			}},
+			Base: "l1_loss",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::l1_loss(Tensor self, Tensor target, int reduction=1) -> Tensor",
+	},
+	{
+		DTypes: 15360,
+		Decomp: true,
+		Doc:    "Normalisation over the last dimensions.",
+		Name:   "aten.layer_norm.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {
+				List: true,
+				Name: "normalized_shape",
+				Type: TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "weight",
+				Opt:        true,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "bias",
+				Opt:        true,
+			}, {
+				Default:    "1e-05",
+				HasDefault: true,
+				Name:       "eps",
+				Type:       TFloat,
+			}, {
+				Default:    "True",
+				HasDefault: true,
+				Name:       "cudnn_enable",
+				Type:       TBool,
+			}},
+			Base: "layer_norm",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool cudnn_enable=True) -> Tensor",
+	},
+	{
+		DTypes: 124,
+		Decomp: true,
+		Doc:    "The least common multiple.",
+		Name:   "aten.lcm.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "other"}},
+			Base: "lcm",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::lcm(Tensor self, Tensor other) -> Tensor",
+	},
+	{
+		DTypes:     124,
+		Doc:        "The least common multiple, written to self.",
+		Functional: AtenLcmDefault,
+		Mutates:    true,
+		Name:       "aten.lcm_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {Name: "other"}},
+			Base: "lcm_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::lcm_(Tensor(a!) self, Tensor other) -> Tensor(a!)",
+	},
+	{
+		DTypes: 130174,
+		Decomp: true,
+		Doc:    "self times two to the power of other.",
+		Name:   "aten.ldexp.Tensor",
+		Schema: Schema{
+			Args:     []Arg{{Name: "self"}, {Name: "other"}},
+			Base:     "ldexp",
+			NS:       "aten",
+			Overload: "Tensor",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::ldexp.Tensor(Tensor self, Tensor other) -> Tensor",
+	},
+	{
+		DTypes:  130174,
+		Doc:     "self times two to the power of other.",
+		Mutates: true,
+		Name:    "aten.ldexp_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {Name: "other"}},
+			Base: "ldexp_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::ldexp_(Tensor(a!) self, Tensor other) -> Tensor(a!)",
+	},
+	{
+		DTypes: 15486,
+		Doc:    "True where self <= other.",
+		Name:   "aten.le.Scalar",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "other",
+				Type: TScalar,
+			}},
+			Base:     "le",
+			NS:       "aten",
+			Overload: "Scalar",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::le.Scalar(Tensor self, Scalar other) -> Tensor",
+	},
+	{
+		DTypes: 15486,
+		Doc:    "True where self <= other.",
+		Name:   "aten.le.Tensor",
+		Schema: Schema{
+			Args:     []Arg{{Name: "self"}, {Name: "other"}},
+			Base:     "le",
+			NS:       "aten",
+			Overload: "Tensor",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::le.Tensor(Tensor self, Tensor other) -> Tensor",
+	},
+	{
+		DTypes:     15486,
+		Doc:        "True where self <= other, written to self.",
+		Functional: AtenLeScalar,
+		Mutates:    true,
+		Name:       "aten.le_.Scalar",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {
+				Name: "other",
+				Type: TScalar,
+			}},
+			Base:     "le_",
+			NS:       "aten",
+			Overload: "Scalar",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::le_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
+	},
+	{
+		DTypes:     15486,
+		Doc:        "True where self <= other, written to self.",
+		Functional: AtenLeTensor,
+		Mutates:    true,
+		Name:       "aten.le_.Tensor",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {Name: "other"}},
+			Base:     "le_",
+			NS:       "aten",
+			Overload: "Tensor",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::le_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
+	},
+	{
+		DTypes: 15360,
+		Doc:    "x above zero, negative_slope*x below.",
+		Name:   "aten.leaky_relu.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "0.01",
+				HasDefault: true,
+				Name:       "negative_slope",
+				Type:       TScalar,
+			}},
+			Base: "leaky_relu",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor",
+	},
+	{
+		DTypes:     15360,
+		Doc:        "x above zero, negative_slope*x below, written to self.",
+		Functional: AtenLeakyReluDefault,
+		Mutates:    true,
+		Name:       "aten.leaky_relu_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {
+				Default:    "0.01",
+				HasDefault: true,
+				Name:       "negative_slope",
+				Type:       TScalar,
+			}},
+			Base: "leaky_relu_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::leaky_relu_(Tensor(a!) self, Scalar negative_slope=0.01) -> Tensor(a!)",
+	},
+	{
+		DTypes: 130048,
+		Decomp: true,
+		Doc:    "self + weight * (end - self).",
+		Name:   "aten.lerp.Scalar",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "end"}, {
+				Name: "weight",
+				Type: TScalar,
+			}},
+			Base:     "lerp",
+			NS:       "aten",
+			Overload: "Scalar",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor",
+	},
+	{
+		DTypes: 130048,
+		Decomp: true,
+		Doc:    "self + weight * (end - self).",
+		Name:   "aten.lerp.Tensor",
+		Schema: Schema{
+			Args:     []Arg{{Name: "self"}, {Name: "end"}, {Name: "weight"}},
+			Base:     "lerp",
+			NS:       "aten",
+			Overload: "Tensor",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor",
+	},
+	{
+		DTypes:     130048,
+		Doc:        "self + weight * (end - self), written to self.",
+		Functional: AtenLerpScalar,
+		Mutates:    true,
+		Name:       "aten.lerp_.Scalar",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {Name: "end"}, {
+				Name: "weight",
+				Type: TScalar,
+			}},
+			Base:     "lerp_",
+			NS:       "aten",
+			Overload: "Scalar",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::lerp_.Scalar(Tensor(a!) self, Tensor end, Scalar weight) -> Tensor(a!)",
+	},
+	{
+		DTypes:     130048,
+		Doc:        "self + weight * (end - self), written to self.",
+		Functional: AtenLerpTensor,
+		Mutates:    true,
+		Name:       "aten.lerp_.Tensor",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {Name: "end"}, {Name: "weight"}},
+			Base:     "lerp_",
+			NS:       "aten",
+			Overload: "Tensor",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::lerp_.Tensor(Tensor(a!) self, Tensor end, Tensor weight) -> Tensor(a!)",
+	},
+	{
+		DTypes: 15486,
+		Doc:    "The same as aten.lt.Scalar.",
+		Name:   "aten.less.Scalar",
+		SameAs: AtenLtScalar,
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "other",
+				Type: TScalar,
+			}},
+			Base:     "less",
+			NS:       "aten",
+			Overload: "Scalar",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::less.Scalar(Tensor self, Scalar other) -> Tensor",
+	},
+	{
+		DTypes: 15486,
+		Doc:    "The same as aten.lt.Tensor.",
+		Name:   "aten.less.Tensor",
+		SameAs: AtenLtTensor,
+		Schema: Schema{
+			Args:     []Arg{{Name: "self"}, {Name: "other"}},
+			Base:     "less",
+			NS:       "aten",
+			Overload: "Tensor",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::less.Tensor(Tensor self, Tensor other) -> Tensor",
+	},
+	{
+		DTypes:     15486,
+		Doc:        "The same as aten.lt_.Scalar.",
+		Functional: AtenLessScalar,
+		Mutates:    true,
+		Name:       "aten.less_.Scalar",
+		SameAs:     AtenLtInplaceScalar,
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {
+				Name: "other",
+				Type: TScalar,
+			}},
+			Base:     "less_",
+			NS:       "aten",
+			Overload: "Scalar",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::less_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
+	},
+	{
+		DTypes:     15486,
+		Doc:        "The same as aten.lt_.Tensor.",
+		Functional: AtenLessTensor,
+		Mutates:    true,
+		Name:       "aten.less_.Tensor",
+		SameAs:     AtenLtInplaceTensor,
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {Name: "other"}},
+			Base:     "less_",
+			NS:       "aten",
+			Overload: "Tensor",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::less_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
+	},
+	{
+		DTypes: 15486,
+		Doc:    "The same as aten.le.Scalar.",
+		Name:   "aten.less_equal.Scalar",
+		SameAs: AtenLeScalar,
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "other",
+				Type: TScalar,
+			}},
+			Base:     "less_equal",
+			NS:       "aten",
+			Overload: "Scalar",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::less_equal.Scalar(Tensor self, Scalar other) -> Tensor",
+	},
+	{
+		DTypes: 15486,
+		Doc:    "The same as aten.le.Tensor.",
+		Name:   "aten.less_equal.Tensor",
+		SameAs: AtenLeTensor,
+		Schema: Schema{
+			Args:     []Arg{{Name: "self"}, {Name: "other"}},
+			Base:     "less_equal",
+			NS:       "aten",
+			Overload: "Tensor",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::less_equal.Tensor(Tensor self, Tensor other) -> Tensor",
+	},
+	{
+		DTypes:     15486,
+		Doc:        "The same as aten.le_.Scalar.",
+		Functional: AtenLessEqualScalar,
+		Mutates:    true,
+		Name:       "aten.less_equal_.Scalar",
+		SameAs:     AtenLeInplaceScalar,
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {
+				Name: "other",
+				Type: TScalar,
+			}},
+			Base:     "less_equal_",
+			NS:       "aten",
+			Overload: "Scalar",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::less_equal_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
+	},
+	{
+		DTypes:     15486,
+		Doc:        "The same as aten.le_.Tensor.",
+		Functional: AtenLessEqualTensor,
+		Mutates:    true,
+		Name:       "aten.less_equal_.Tensor",
+		SameAs:     AtenLeInplaceTensor,
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {Name: "other"}},
+			Base:     "less_equal_",
+			NS:       "aten",
+			Overload: "Tensor",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::less_equal_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
+	},
+	{
+		DTypes: 15486,
+		Decomp: true,
+		Doc:    "The logarithm of the absolute value of the gamma function.",
+		Name:   "aten.lgamma.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "lgamma",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::lgamma(Tensor self) -> Tensor",
+	},
+	{
+		DTypes:     15486,
+		Doc:        "The logarithm of the absolute value of the gamma function, written to self.",
+		Functional: AtenLgammaDefault,
+		Mutates:    true,
+		Name:       "aten.lgamma_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}},
+			Base: "lgamma_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::lgamma_(Tensor(a!) self) -> Tensor(a!)",
+	},
+	{
+		Decomp: true,
+		Doc:    "The input, lifted into the tracing context.",
+		Name:   "aten.lift.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "lift",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::lift(Tensor self) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "The input, lifted into the tracing context.",
+		Name:   "aten.lift_fresh.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+			}},
+			Base: "lift_fresh",
+			NS:   "aten",
+			Rets: []Ret{{Alias: 'a'}},
+		},
+		Stages: 15,
+		Text:   "aten::lift_fresh(Tensor(a) self) -> Tensor(a)",
+		View:   true,
+	},
+	{
+		Decomp: true,
+		Doc:    "A copy of a constant made inside the program.",
+		Name:   "aten.lift_fresh_copy.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "lift_fresh_copy",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::lift_fresh_copy(Tensor self) -> Tensor",
+	},
+	{
+		DTypes: 126976,
+		Doc:    "The Cholesky factor of positive definite matrices.",
+		Name:   "aten.linalg_cholesky.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "False",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "upper",
+				Type:       TBool,
+			}},
+			Base: "linalg_cholesky",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::linalg_cholesky(Tensor self, *, bool upper=False) -> Tensor",
+	},
+	{
+		DTypes:  126976,
+		Doc:     "The Cholesky factor and an error code.",
+		Mutates: true,
+		Name:    "aten.linalg_cholesky_ex.L",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "False",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "upper",
+				Type:       TBool,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "check_errors",
+				Type:       TBool,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "L",
+				Write:  true,
+			}, {
+				Alias:  'b',
+				KwOnly: true,
+				Name:   "info",
+				Write:  true,
+			}},
+			Base:     "linalg_cholesky_ex",
+			NS:       "aten",
+			Overload: "L",
+			Rets: []Ret{{
+				Alias: 'a',
+				Name:  "L",
+				Write: true,
+			}, {
+				Alias: 'b',
+				Name:  "info",
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::linalg_cholesky_ex.L(Tensor self, *, bool upper=False, bool check_errors=False, Tensor(a!) L, Tensor(b!) info) -> (Tensor(a!) L, Tensor(b!) info)",
+	},
+	{
+		DTypes: 126976,
+		Doc:    "The Cholesky factor and an error code.",
+		Name:   "aten.linalg_cholesky_ex.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "False",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "upper",
+				Type:       TBool,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "check_errors",
+				Type:       TBool,
+			}},
+			Base: "linalg_cholesky_ex",
+			NS:   "aten",
+			Rets: []Ret{{Name: "L"}, {Name: "info"}},
+		},
+		Stages: 15,
+		Text:   "aten::linalg_cholesky_ex(Tensor self, *, bool upper=False, bool check_errors=False) -> (Tensor L, Tensor info)",
+	},
+	{
+		Decomp: true,
+		Doc:    "The cross product along a dimension.",
+		Name:   "aten.linalg_cross.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "other"}, {
+				Default:    "-1",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dim",
+				Type:       TInt,
+			}},
+			Base: "linalg_cross",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::linalg_cross(Tensor self, Tensor other, *, int dim=-1) -> Tensor",
+	},
+	{
+		DTypes: 126976,
+		Doc:    "The determinant of square matrices.",
+		Name:   "aten.linalg_det.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "A"}},
+			Base: "linalg_det",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::linalg_det(Tensor A) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "The diagonal of two dimensions.",
+		Name:   "aten.linalg_diagonal.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "A",
+			}, {
+				Default:    "0",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "offset",
+				Type:       TInt,
+			}, {
+				Default:    "-2",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dim1",
+				Type:       TInt,
+			}, {
+				Default:    "-1",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dim2",
+				Type:       TInt,
+			}},
+			Base: "linalg_diagonal",
+			NS:   "aten",
+			Rets: []Ret{{Alias: 'a'}},
+		},
+		Stages: 15,
+		Text:   "aten::linalg_diagonal(Tensor(a) A, *, int offset=0, int dim1=-2, int dim2=-1) -> Tensor(a)",
+		View:   true,
+	},
+	{
+		DTypes: 126976,
+		Doc:    "The inverse of square matrices.",
+		Name:   "aten.linalg_inv.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "A"}},
+			Base: "linalg_inv",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::linalg_inv(Tensor A) -> Tensor",
+	},
+	{
+		DTypes: 126976,
+		Doc:    "The inverse of square matrices and an error code.",
+		Name:   "aten.linalg_inv_ex.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "A"}, {
+				Default:    "False",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "check_errors",
+				Type:       TBool,
+			}},
+			Base: "linalg_inv_ex",
+			NS:   "aten",
+			Rets: []Ret{{Name: "inverse"}, {Name: "info"}},
+		},
+		Stages: 15,
+		Text:   "aten::linalg_inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info)",
+	},
+	{
+		DTypes:  126976,
+		Doc:     "The inverse of square matrices and an error code.",
+		Mutates: true,
+		Name:    "aten.linalg_inv_ex.inverse",
+		Schema: Schema{
+			Args: []Arg{{Name: "A"}, {
+				Default:    "False",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "check_errors",
+				Type:       TBool,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "inverse",
+				Write:  true,
+			}, {
+				Alias:  'b',
+				KwOnly: true,
+				Name:   "info",
+				Write:  true,
+			}},
+			Base:     "linalg_inv_ex",
+			NS:       "aten",
+			Overload: "inverse",
+			Rets: []Ret{{
+				Alias: 'a',
+				Name:  "inverse",
+				Write: true,
+			}, {
+				Alias: 'b',
+				Name:  "info",
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::linalg_inv_ex.inverse(Tensor A, *, bool check_errors=False, Tensor(a!) inverse, Tensor(b!) info) -> (Tensor(a!) inverse, Tensor(b!) info)",
+	},
+	{
+		Decomp: true,
+		Doc:    "The matrix product of any ranks, batches broadcast.",
+		Name:   "aten.linalg_matmul.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "other"}},
+			Base: "linalg_matmul",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::linalg_matmul(Tensor self, Tensor other) -> Tensor",
+	},
+	{
+		Doc:  "The exponential of a square matrix.",
+		Name: "aten.linalg_matrix_exp.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "linalg_matrix_exp",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::linalg_matrix_exp(Tensor self) -> Tensor",
+	},
+	{
+		DTypes: 130048,
+		Decomp: true,
+		Doc:    "A matrix norm over two dimensions.",
+		Name:   "aten.linalg_matrix_norm.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "ord",
+				Type: TScalar,
+			}, {
+				Default:    "[-2, -1]",
+				HasDefault: true,
+				List:       true,
+				Name:       "dim",
+				Type:       TInt,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "keepdim",
+				Type:       TBool,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}},
+			Base: "linalg_matrix_norm",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::linalg_matrix_norm(Tensor self, Scalar ord, int[] dim=[-2, -1], bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+	},
+	{
+		DTypes: 130048,
+		Decomp: true,
+		Doc:    "A matrix norm over two dimensions.",
+		Name:   "aten.linalg_matrix_norm.str_ord",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "'fro'",
+				HasDefault: true,
+				Name:       "ord",
+				Type:       TStr,
+			}, {
+				Default:    "[-2, -1]",
+				HasDefault: true,
+				List:       true,
+				Name:       "dim",
+				Type:       TInt,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "keepdim",
+				Type:       TBool,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}},
+			Base:     "linalg_matrix_norm",
+			NS:       "aten",
+			Overload: "str_ord",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::linalg_matrix_norm.str_ord(Tensor self, str ord='fro', int[] dim=[-2, -1], bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+	},
+	{
+		DTypes: 126976,
+		Decomp: true,
+		Doc:    "A square matrix to an integer power.",
+		Name:   "aten.linalg_matrix_power.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "n",
+				Type: TInt,
+			}},
+			Base: "linalg_matrix_power",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::linalg_matrix_power(Tensor self, int n) -> Tensor",
+	},
+	{
+		DTypes: 130172,
+		Decomp: true,
+		Doc:    "The product of several matrices.",
+		Name:   "aten.linalg_multi_dot.default",
+		Schema: Schema{
+			Args: []Arg{{
+				List: true,
+				Name: "tensors",
+			}},
+			Base: "linalg_multi_dot",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::linalg_multi_dot(Tensor[] tensors) -> Tensor",
+	},
+	{
+		DTypes: 130048,
+		Decomp: true,
+		Doc:    "A vector or matrix norm, by ord and dim.",
+		Name:   "aten.linalg_norm.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "ord",
+				Opt:        true,
+				Type:       TScalar,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				List:       true,
+				Name:       "dim",
+				Opt:        true,
+				Size:       1,
+				Type:       TInt,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "keepdim",
+				Type:       TBool,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}},
+			Base: "linalg_norm",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::linalg_norm(Tensor self, Scalar? ord=None, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+	},
+	{
+		DTypes: 130048,
+		Decomp: true,
+		Doc:    "A vector or matrix norm, by ord and dim.",
+		Name:   "aten.linalg_norm.ord_str",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "ord",
+				Type: TStr,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				List:       true,
+				Name:       "dim",
+				Opt:        true,
+				Size:       1,
+				Type:       TInt,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "keepdim",
+				Type:       TBool,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}},
+			Base:     "linalg_norm",
+			NS:       "aten",
+			Overload: "ord_str",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::linalg_norm.ord_str(Tensor self, str ord, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+	},
+	{
+		DTypes: 126976,
+		Doc:    "The solution of A X = B.",
+		Name:   "aten.linalg_solve.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "A"}, {Name: "B"}, {
+				Default:    "True",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "left",
+				Type:       TBool,
+			}},
+			Base: "linalg_solve",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor",
+	},
+	{
+		DTypes: 126976,
+		Doc:    "The solution of A X = B with a triangular A.",
+		Name:   "aten.linalg_solve_triangular.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "B"}, {
+				KwOnly: true,
+				Name:   "upper",
+				Type:   TBool,
+			}, {
+				Default:    "True",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "left",
+				Type:       TBool,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "unitriangular",
+				Type:       TBool,
+			}},
+			Base: "linalg_solve_triangular",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::linalg_solve_triangular(Tensor self, Tensor B, *, bool upper, bool left=True, bool unitriangular=False) -> Tensor",
+	},
+	{
+		DTypes: 130048,
+		Decomp: true,
+		Doc:    "Inner products along a dimension.",
+		Name:   "aten.linalg_vecdot.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "x"}, {Name: "y"}, {
+				Default:    "-1",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dim",
+				Type:       TInt,
+			}},
+			Base: "linalg_vecdot",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::linalg_vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor",
+	},
+	{
+		DTypes: 130048,
+		Decomp: true,
+		Doc:    "The vector norm of order ord over the given dimensions.",
+		Name:   "aten.linalg_vector_norm.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "2",
+				HasDefault: true,
+				Name:       "ord",
+				Type:       TScalar,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				List:       true,
+				Name:       "dim",
+				Opt:        true,
+				Size:       1,
+				Type:       TInt,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "keepdim",
+				Type:       TBool,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}},
+			Base: "linalg_vector_norm",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+	},
+	{
+		DTypes: 130172,
+		Decomp: true,
+		Doc:    "input @ weight^T + bias.",
+		Name:   "aten.linear.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {Name: "weight"}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "bias",
+				Opt:        true,
+			}},
+			Base: "linear",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Evenly spaced numbers from start to end, both included.",
+		Name:   "aten.linspace.Scalar_Tensor",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "start",
+				Type: TScalar,
+			}, {Name: "end"}, {
+				Name: "steps",
+				Type: TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "layout",
+				Opt:        true,
+				Type:       TLayout,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "device",
+				Opt:        true,
+				Type:       TDevice,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "pin_memory",
+				Opt:        true,
+				Type:       TBool,
+			}},
+			Base:     "linspace",
+			NS:       "aten",
+			Overload: "Scalar_Tensor",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::linspace.Scalar_Tensor(Scalar start, Tensor end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Evenly spaced numbers from start to end, both included.",
+		Name:   "aten.linspace.Tensor_Scalar",
+		Schema: Schema{
+			Args: []Arg{{Name: "start"}, {
+				Name: "end",
+				Type: TScalar,
+			}, {
+				Name: "steps",
+				Type: TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "layout",
+				Opt:        true,
+				Type:       TLayout,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "device",
+				Opt:        true,
+				Type:       TDevice,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "pin_memory",
+				Opt:        true,
+				Type:       TBool,
+			}},
+			Base:     "linspace",
+			NS:       "aten",
+			Overload: "Tensor_Scalar",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::linspace.Tensor_Scalar(Tensor start, Scalar end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Evenly spaced numbers from start to end, both included.",
+		Name:   "aten.linspace.Tensor_Tensor",
+		Schema: Schema{
+			Args: []Arg{{Name: "start"}, {Name: "end"}, {
+				Name: "steps",
+				Type: TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "layout",
+				Opt:        true,
+				Type:       TLayout,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "device",
+				Opt:        true,
+				Type:       TDevice,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "pin_memory",
+				Opt:        true,
+				Type:       TBool,
+			}},
+			Base:     "linspace",
+			NS:       "aten",
+			Overload: "Tensor_Tensor",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::linspace.Tensor_Tensor(Tensor start, Tensor end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Evenly spaced numbers from start to end, both included.",
+		Name:   "aten.linspace.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "start",
+				Type: TScalar,
+			}, {
+				Name: "end",
+				Type: TScalar,
+			}, {
+				Name: "steps",
+				Type: TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "layout",
+				Opt:        true,
+				Type:       TLayout,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "device",
+				Opt:        true,
+				Type:       TDevice,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "pin_memory",
+				Opt:        true,
+				Type:       TBool,
+			}},
+			Base: "linspace",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::linspace(Scalar start, Scalar end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+	},
+	{
+		DTypes: 130174,
+		Doc:    "The natural logarithm of every element.",
+		Name:   "aten.log.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "log",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::log(Tensor self) -> Tensor",
+	},
+	{
+		DTypes: 130174,
+		Doc:    "The logarithm to base ten.",
+		Name:   "aten.log10.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "log10",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::log10(Tensor self) -> Tensor",
+	},
+	{
+		DTypes:     130174,
+		Doc:        "The logarithm to base ten, written to self.",
+		Functional: AtenLog10Default,
+		Mutates:    true,
+		Name:       "aten.log10_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}},
+			Base: "log10_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::log10_(Tensor(a!) self) -> Tensor(a!)",
+	},
+	{
+		DTypes: 130174,
+		Doc:    "log(1 + x), accurate near zero.",
+		Name:   "aten.log1p.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "log1p",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::log1p(Tensor self) -> Tensor",
+	},
+	{
+		DTypes:     130174,
+		Doc:        "log(1 + x), accurate near zero, written to self.",
+		Functional: AtenLog1pDefault,
+		Mutates:    true,
+		Name:       "aten.log1p_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}},
+			Base: "log1p_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::log1p_(Tensor(a!) self) -> Tensor(a!)",
+	},
+	{
+		DTypes: 130174,
+		Doc:    "The logarithm to base two.",
+		Name:   "aten.log2.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "log2",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::log2(Tensor self) -> Tensor",
+	},
+	{
+		DTypes:     130174,
+		Doc:        "The logarithm to base two, written to self.",
+		Functional: AtenLog2Default,
+		Mutates:    true,
+		Name:       "aten.log2_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}},
+			Base: "log2_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::log2_(Tensor(a!) self) -> Tensor(a!)",
+	},
+	{
+		DTypes:     130174,
+		Doc:        "The natural logarithm of every element, written to self.",
+		Functional: AtenLogDefault,
+		Mutates:    true,
+		Name:       "aten.log_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}},
+			Base: "log_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::log_(Tensor(a!) self) -> Tensor(a!)",
+	},
+	{
+		DTypes: 15360,
+		Decomp: true,
+		Doc:    "log(sigmoid(x)).",
+		Name:   "aten.log_sigmoid.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "log_sigmoid",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::log_sigmoid(Tensor self) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "log(sigmoid(x)) and a buffer.",
+		Name:   "aten.log_sigmoid_forward.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "log_sigmoid_forward",
+			NS:   "aten",
+			Rets: []Ret{{Name: "output"}, {Name: "buffer"}},
+		},
+		Stages: 15,
+		Text:   "aten::log_sigmoid_forward(Tensor self) -> (Tensor output, Tensor buffer)",
+	},
+	{
+		DTypes: 130174,
+		Decomp: true,
+		Doc:    "The logarithm of softmax.",
+		Name:   "aten.log_softmax.int",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "dim",
+				Type: TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}},
+			Base:     "log_softmax",
+			NS:       "aten",
+			Overload: "int",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
+	},
+	{
+		DTypes: 130048,
+		Decomp: true,
+		Doc:    "log(exp(self) + exp(other)).",
+		Name:   "aten.logaddexp.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "other"}},
+			Base: "logaddexp",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::logaddexp(Tensor self, Tensor other) -> Tensor",
+	},
+	{
+		DTypes: 15360,
+		Decomp: true,
+		Doc:    "log2(2^self + 2^other).",
+		Name:   "aten.logaddexp2.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "other"}},
+			Base: "logaddexp2",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::logaddexp2(Tensor self, Tensor other) -> Tensor",
+	},
+	{
+		DTypes: 130048,
+		Decomp: true,
+		Doc:    "The logarithm of running sums of exponentials.",
+		Name:   "aten.logcumsumexp.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "dim",
+				Type: TInt,
+			}},
+			Base: "logcumsumexp",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::logcumsumexp(Tensor self, int dim) -> Tensor",
+	},
+	{
+		DTypes: 126976,
+		Doc:    "The logarithm of the determinant.",
+		Name:   "aten.logdet.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "logdet",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::logdet(Tensor self) -> Tensor",
+	},
+	{
+		DTypes: 130174,
+		Doc:    "True where both are not zero.",
+		Name:   "aten.logical_and.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "other"}},
+			Base: "logical_and",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::logical_and(Tensor self, Tensor other) -> Tensor",
+	},
+	{
+		DTypes:     130174,
+		Doc:        "True where both are not zero, written to self.",
+		Functional: AtenLogicalAndDefault,
+		Mutates:    true,
+		Name:       "aten.logical_and_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {Name: "other"}},
+			Base: "logical_and_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::logical_and_(Tensor(a!) self, Tensor other) -> Tensor(a!)",
+	},
+	{
+		DTypes: 130174,
+		Doc:    "True where the element is zero.",
+		Name:   "aten.logical_not.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "logical_not",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::logical_not(Tensor self) -> Tensor",
+	},
+	{
+		DTypes:     130174,
+		Doc:        "True where the element is zero, written to self.",
+		Functional: AtenLogicalNotDefault,
+		Mutates:    true,
+		Name:       "aten.logical_not_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}},
+			Base: "logical_not_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::logical_not_(Tensor(a!) self) -> Tensor(a!)",
+	},
+	{
+		DTypes: 130174,
+		Doc:    "True where one is not zero.",
+		Name:   "aten.logical_or.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "other"}},
+			Base: "logical_or",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::logical_or(Tensor self, Tensor other) -> Tensor",
+	},
+	{
+		DTypes:     130174,
+		Doc:        "True where one is not zero, written to self.",
+		Functional: AtenLogicalOrDefault,
+		Mutates:    true,
+		Name:       "aten.logical_or_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {Name: "other"}},
+			Base: "logical_or_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::logical_or_(Tensor(a!) self, Tensor other) -> Tensor(a!)",
+	},
+	{
+		DTypes: 130174,
+		Doc:    "True where exactly one is not zero.",
+		Name:   "aten.logical_xor.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "other"}},
+			Base: "logical_xor",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::logical_xor(Tensor self, Tensor other) -> Tensor",
+	},
+	{
+		DTypes:     130174,
+		Doc:        "True where exactly one is not zero, written to self.",
+		Functional: AtenLogicalXorDefault,
+		Mutates:    true,
+		Name:       "aten.logical_xor_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {Name: "other"}},
+			Base: "logical_xor_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::logical_xor_(Tensor(a!) self, Tensor other) -> Tensor(a!)",
+	},
+	{
+		DTypes: 15486,
+		Decomp: true,
+		Doc:    "log(x / (1 - x)), with x clamped to [eps, 1 - eps] where eps is given.",
+		Name:   "aten.logit.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "eps",
+				Opt:        true,
+				Type:       TFloat,
+			}},
+			Base: "logit",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::logit(Tensor self, float? eps=None) -> Tensor",
+	},
+	{
+		DTypes:     15486,
+		Doc:        "log(x / (1 - x)), with x clamped to [eps, 1 - eps] where eps is given, written to self.",
+		Functional: AtenLogitDefault,
+		Mutates:    true,
+		Name:       "aten.logit_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "eps",
+				Opt:        true,
+				Type:       TFloat,
+			}},
+			Base: "logit_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::logit_(Tensor(a!) self, float? eps=None) -> Tensor(a!)",
+	},
+	{
+		Decomp: true,
+		Doc:    "base to the power of evenly spaced numbers.",
+		Name:   "aten.logspace.Scalar_Tensor",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "start",
+				Type: TScalar,
+			}, {Name: "end"}, {
+				Name: "steps",
+				Type: TInt,
+			}, {
+				Default:    "10.0",
+				HasDefault: true,
+				Name:       "base",
+				Type:       TFloat,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "layout",
+				Opt:        true,
+				Type:       TLayout,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "device",
+				Opt:        true,
+				Type:       TDevice,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "pin_memory",
+				Opt:        true,
+				Type:       TBool,
+			}},
+			Base:     "logspace",
+			NS:       "aten",
+			Overload: "Scalar_Tensor",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::logspace.Scalar_Tensor(Scalar start, Tensor end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "base to the power of evenly spaced numbers.",
+		Name:   "aten.logspace.Tensor_Scalar",
+		Schema: Schema{
+			Args: []Arg{{Name: "start"}, {
+				Name: "end",
+				Type: TScalar,
+			}, {
+				Name: "steps",
+				Type: TInt,
+			}, {
+				Default:    "10.0",
+				HasDefault: true,
+				Name:       "base",
+				Type:       TFloat,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "layout",
+				Opt:        true,
+				Type:       TLayout,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "device",
+				Opt:        true,
+				Type:       TDevice,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "pin_memory",
+				Opt:        true,
+				Type:       TBool,
+			}},
+			Base:     "logspace",
+			NS:       "aten",
+			Overload: "Tensor_Scalar",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::logspace.Tensor_Scalar(Tensor start, Scalar end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "base to the power of evenly spaced numbers.",
+		Name:   "aten.logspace.Tensor_Tensor",
+		Schema: Schema{
+			Args: []Arg{{Name: "start"}, {Name: "end"}, {
+				Name: "steps",
+				Type: TInt,
+			}, {
+				Default:    "10.0",
+				HasDefault: true,
+				Name:       "base",
+				Type:       TFloat,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "layout",
+				Opt:        true,
+				Type:       TLayout,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "device",
+				Opt:        true,
+				Type:       TDevice,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "pin_memory",
+				Opt:        true,
+				Type:       TBool,
+			}},
+			Base:     "logspace",
+			NS:       "aten",
+			Overload: "Tensor_Tensor",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::logspace.Tensor_Tensor(Tensor start, Tensor end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "base to the power of evenly spaced numbers.",
+		Name:   "aten.logspace.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "start",
+				Type: TScalar,
+			}, {
+				Name: "end",
+				Type: TScalar,
+			}, {
+				Name: "steps",
+				Type: TInt,
+			}, {
+				Default:    "10.0",
+				HasDefault: true,
+				Name:       "base",
+				Type:       TFloat,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "layout",
+				Opt:        true,
+				Type:       TLayout,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "device",
+				Opt:        true,
+				Type:       TDevice,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "pin_memory",
+				Opt:        true,
+				Type:       TBool,
+			}},
+			Base: "logspace",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::logspace(Scalar start, Scalar end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+	},
+	{
+		DTypes: 130174,
+		Decomp: true,
+		Doc:    "log of the sum of exponentials over the given dimensions.",
+		Name:   "aten.logsumexp.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				List: true,
+				Name: "dim",
+				Size: 1,
+				Type: TInt,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "keepdim",
+				Type:       TBool,
+			}},
+			Base: "logsumexp",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "A long short-term memory network over padded sequences.",
+		Name:   "aten.lstm.input",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {
+				List: true,
+				Name: "hx",
+			}, {
+				List: true,
+				Name: "params",
+			}, {
+				Name: "has_biases",
+				Type: TBool,
+			}, {
+				Name: "num_layers",
+				Type: TInt,
+			}, {
+				Name: "dropout",
+				Type: TFloat,
+			}, {
+				Name: "train",
+				Type: TBool,
+			}, {
+				Name: "bidirectional",
+				Type: TBool,
+			}, {
+				Name: "batch_first",
+				Type: TBool,
+			}},
+			Base:     "lstm",
+			NS:       "aten",
+			Overload: "input",
+			Rets:     []Ret{{}, {}, {}},
+		},
+		Stages: 15,
+		Text:   "aten::lstm.input(Tensor input, Tensor[] hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor, Tensor)",
+	},
+	{
+		Decomp: true,
+		Doc:    "One step of a long short-term memory.",
+		Name:   "aten.lstm_cell.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {
+				List: true,
+				Name: "hx",
+			}, {Name: "w_ih"}, {Name: "w_hh"}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "b_ih",
+				Opt:        true,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "b_hh",
+				Opt:        true,
+			}},
+			Base: "lstm_cell",
+			NS:   "aten",
+			Rets: []Ret{{}, {}},
+		},
+		Stages: 15,
+		Text:   "aten::lstm_cell(Tensor input, Tensor[] hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> (Tensor, Tensor)",
+	},
+	{
+		DTypes: 15486,
+		Doc:    "True where self < other.",
+		Name:   "aten.lt.Scalar",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "other",
+				Type: TScalar,
+			}},
+			Base:     "lt",
+			NS:       "aten",
+			Overload: "Scalar",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::lt.Scalar(Tensor self, Scalar other) -> Tensor",
+	},
+	{
+		DTypes: 15486,
+		Doc:    "True where self < other.",
+		Name:   "aten.lt.Tensor",
+		Schema: Schema{
+			Args:     []Arg{{Name: "self"}, {Name: "other"}},
+			Base:     "lt",
+			NS:       "aten",
+			Overload: "Tensor",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::lt.Tensor(Tensor self, Tensor other) -> Tensor",
+	},
+	{
+		DTypes:     15486,
+		Doc:        "True where self < other, written to self.",
+		Functional: AtenLtScalar,
+		Mutates:    true,
+		Name:       "aten.lt_.Scalar",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {
+				Name: "other",
+				Type: TScalar,
+			}},
+			Base:     "lt_",
+			NS:       "aten",
+			Overload: "Scalar",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::lt_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
+	},
+	{
+		DTypes:     15486,
+		Doc:        "True where self < other, written to self.",
+		Functional: AtenLtTensor,
+		Mutates:    true,
+		Name:       "aten.lt_.Tensor",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {Name: "other"}},
+			Base:     "lt_",
+			NS:       "aten",
+			Overload: "Tensor",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::lt_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
+	},
+	{
+		Decomp: true,
+		Doc:    "The last two dimensions exchanged, conjugated.",
+		Name:   "aten.mH.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+			}},
+			Base: "mH",
+			NS:   "aten",
+			Rets: []Ret{{Alias: 'a'}},
+		},
+		Stages: 15,
+		Text:   "aten::mH(Tensor(a) self) -> Tensor(a)",
+		View:   true,
+	},
+	{
+		Decomp: true,
+		Doc:    "The last two dimensions exchanged.",
+		Name:   "aten.mT.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+			}},
+			Base: "mT",
+			NS:   "aten",
+			Rets: []Ret{{Alias: 'a'}},
+		},
+		Stages: 15,
+		Text:   "aten::mT(Tensor(a) self) -> Tensor(a)",
+		View:   true,
+	},
+	{
+		DTypes: 15484,
+		Decomp: true,
+		Doc:    "The margin ranking loss, reduced.",
+		Name:   "aten.margin_ranking_loss.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "input1"}, {Name: "input2"}, {Name: "target"}, {
+				Default:    "0.0",
+				HasDefault: true,
+				Name:       "margin",
+				Type:       TFloat,
+			}, {
+				Default:    "1",
+				HasDefault: true,
+				Name:       "reduction",
+				Type:       TInt,
+			}},
+			Base: "margin_ranking_loss",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, float margin=0.0, int reduction=1) -> Tensor",
+	},
+	{
+		Doc:  "self with a value where the mask holds.",
+		Name: "aten.masked_fill.Scalar",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "mask"}, {
+				Name: "value",
+				Type: TScalar,
+			}},
+			Base:     "masked_fill",
+			NS:       "aten",
+			Overload: "Scalar",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "self with a value where the mask holds.",
+		Name:   "aten.masked_fill.Tensor",
+		Schema: Schema{
+			Args:     []Arg{{Name: "self"}, {Name: "mask"}, {Name: "value"}},
+			Base:     "masked_fill",
+			NS:       "aten",
+			Overload: "Tensor",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor",
+	},
+	{
+		Doc:        "self with a value where the mask holds, written to self.",
+		Functional: AtenMaskedFillScalar,
+		Mutates:    true,
+		Name:       "aten.masked_fill_.Scalar",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {Name: "mask"}, {
+				Name: "value",
+				Type: TScalar,
+			}},
+			Base:     "masked_fill_",
+			NS:       "aten",
+			Overload: "Scalar",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::masked_fill_.Scalar(Tensor(a!) self, Tensor mask, Scalar value) -> Tensor(a!)",
+	},
+	{
+		Doc:        "self with a value where the mask holds, written to self.",
+		Functional: AtenMaskedFillTensor,
+		Mutates:    true,
+		Name:       "aten.masked_fill_.Tensor",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {Name: "mask"}, {Name: "value"}},
+			Base:     "masked_fill_",
+			NS:       "aten",
+			Overload: "Tensor",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::masked_fill_.Tensor(Tensor(a!) self, Tensor mask, Tensor value) -> Tensor(a!)",
+	},
+	{
+		Doc:  "self with elements of source in order where the mask holds.",
+		Name: "aten.masked_scatter.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "mask"}, {Name: "source"}},
+			Base: "masked_scatter",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor",
+	},
+	{
+		Doc:        "self with elements of source in order where the mask holds, written to self.",
+		Functional: AtenMaskedScatterDefault,
+		Mutates:    true,
+		Name:       "aten.masked_scatter_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {Name: "mask"}, {Name: "source"}},
+			Base: "masked_scatter_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::masked_scatter_(Tensor(a!) self, Tensor mask, Tensor source) -> Tensor(a!)",
+	},
+	{
+		Doc:  "The elements where the mask holds, as a vector.",
+		Name: "aten.masked_select.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "mask"}},
+			Base: "masked_select",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::masked_select(Tensor self, Tensor mask) -> Tensor",
+	},
+	{
+		DTypes: 130172,
+		Decomp: true,
+		Doc:    "The matrix product of any ranks, batches broadcast.",
+		Name:   "aten.matmul.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "other"}},
+			Base: "matmul",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::matmul(Tensor self, Tensor other) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "A matrix transposed and conjugated.",
+		Name:   "aten.matrix_H.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+			}},
+			Base: "matrix_H",
+			NS:   "aten",
+			Rets: []Ret{{Alias: 'a'}},
+		},
+		Stages: 15,
+		Text:   "aten::matrix_H(Tensor(a) self) -> Tensor(a)",
+		View:   true,
+	},
+	{
+		DTypes: 130048,
+		Doc:    "The exponential of a square matrix.",
+		Name:   "aten.matrix_exp.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "matrix_exp",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::matrix_exp(Tensor self) -> Tensor",
+	},
+	{
+		DTypes: 15486,
+		Doc:    "The largest of all elements.",
+		Name:   "aten.max.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "max",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::max(Tensor self) -> Tensor",
+	},
+	{
+		DTypes: 15486,
+		Doc:    "The largest element over one dimension and the index of it.",
+		Name:   "aten.max.dim",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "dim",
+				Type: TInt,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "keepdim",
+				Type:       TBool,
+			}},
+			Base:     "max",
+			NS:       "aten",
+			Overload: "dim",
+			Rets:     []Ret{{Name: "values"}, {Name: "indices"}},
+		},
+		Stages: 15,
+		Text:   "aten::max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
+	},
+	{
+		DTypes: 15486,
+		Decomp: true,
+		Doc:    "The larger of two elements; NaN wins.",
+		Name:   "aten.max.other",
+		Schema: Schema{
+			Args:     []Arg{{Name: "self"}, {Name: "other"}},
+			Base:     "max",
+			NS:       "aten",
+			Overload: "other",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::max.other(Tensor self, Tensor other) -> Tensor",
+	},
+	{
+		DTypes: 15360,
+		Decomp: true,
+		Doc:    "Maxima of windows of one dimension.",
+		Name:   "aten.max_pool1d.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				List: true,
+				Name: "kernel_size",
+				Size: 1,
+				Type: TInt,
+			}, {
+				Default:    "[]",
+				HasDefault: true,
+				List:       true,
+				Name:       "stride",
+				Size:       1,
+				Type:       TInt,
+			}, {
+				Default:    "[0]",
+				HasDefault: true,
+				List:       true,
+				Name:       "padding",
+				Size:       1,
+				Type:       TInt,
+			}, {
+				Default:    "[1]",
+				HasDefault: true,
+				List:       true,
+				Name:       "dilation",
+				Size:       1,
+				Type:       TInt,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "ceil_mode",
+				Type:       TBool,
+			}},
+			Base: "max_pool1d",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::max_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=[0], int[1] dilation=[1], bool ceil_mode=False) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Maxima of windows and their flat indices.",
+		Name:   "aten.max_pool1d_with_indices.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				List: true,
+				Name: "kernel_size",
+				Size: 1,
+				Type: TInt,
+			}, {
+				Default:    "[]",
+				HasDefault: true,
+				List:       true,
+				Name:       "stride",
+				Size:       1,
+				Type:       TInt,
+			}, {
+				Default:    "[0]",
+				HasDefault: true,
+				List:       true,
+				Name:       "padding",
+				Size:       1,
+				Type:       TInt,
+			}, {
+				Default:    "[1]",
+				HasDefault: true,
+				List:       true,
+				Name:       "dilation",
+				Size:       1,
+				Type:       TInt,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "ceil_mode",
+				Type:       TBool,
+			}},
+			Base: "max_pool1d_with_indices",
+			NS:   "aten",
+			Rets: []Ret{{}, {}},
+		},
+		Stages: 15,
+		Text:   "aten::max_pool1d_with_indices(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=[0], int[1] dilation=[1], bool ceil_mode=False) -> (Tensor, Tensor)",
+	},
+	{
+		DTypes: 15484,
+		Decomp: true,
+		Doc:    "Maxima of windows of two dimensions.",
+		Name:   "aten.max_pool2d.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				List: true,
+				Name: "kernel_size",
+				Size: 2,
+				Type: TInt,
+			}, {
+				Default:    "[]",
+				HasDefault: true,
+				List:       true,
+				Name:       "stride",
+				Size:       2,
+				Type:       TInt,
+			}, {
+				Default:    "0",
+				HasDefault: true,
+				List:       true,
+				Name:       "padding",
+				Size:       2,
+				Type:       TInt,
+			}, {
+				Default:    "1",
+				HasDefault: true,
+				List:       true,
+				Name:       "dilation",
+				Size:       2,
+				Type:       TInt,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "ceil_mode",
+				Type:       TBool,
+			}},
+			Base: "max_pool2d",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::max_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> Tensor",
+	},
+	{
+		Doc:  "Maxima of windows and their flat indices.",
+		Name: "aten.max_pool2d_with_indices.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				List: true,
+				Name: "kernel_size",
+				Size: 2,
+				Type: TInt,
+			}, {
+				Default:    "[]",
+				HasDefault: true,
+				List:       true,
+				Name:       "stride",
+				Size:       2,
+				Type:       TInt,
+			}, {
+				Default:    "0",
+				HasDefault: true,
+				List:       true,
+				Name:       "padding",
+				Size:       2,
+				Type:       TInt,
+			}, {
+				Default:    "1",
+				HasDefault: true,
+				List:       true,
+				Name:       "dilation",
+				Size:       2,
+				Type:       TInt,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "ceil_mode",
+				Type:       TBool,
+			}},
+			Base: "max_pool2d_with_indices",
+			NS:   "aten",
+			Rets: []Ret{{}, {}},
+		},
+		Stages: 15,
+		Text:   "aten::max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)",
+	},
+	{
+		DTypes: 15484,
+		Decomp: true,
+		Doc:    "Maxima of windows of three dimensions.",
+		Name:   "aten.max_pool3d.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				List: true,
+				Name: "kernel_size",
+				Size: 3,
+				Type: TInt,
+			}, {
+				Default:    "[]",
+				HasDefault: true,
+				List:       true,
+				Name:       "stride",
+				Size:       3,
+				Type:       TInt,
+			}, {
+				Default:    "0",
+				HasDefault: true,
+				List:       true,
+				Name:       "padding",
+				Size:       3,
+				Type:       TInt,
+			}, {
+				Default:    "1",
+				HasDefault: true,
+				List:       true,
+				Name:       "dilation",
+				Size:       3,
+				Type:       TInt,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "ceil_mode",
+				Type:       TBool,
+			}},
+			Base: "max_pool3d",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::max_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] dilation=1, bool ceil_mode=False) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Maxima of windows and their flat indices.",
+		Name:   "aten.max_pool3d_with_indices.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				List: true,
+				Name: "kernel_size",
+				Size: 3,
+				Type: TInt,
+			}, {
+				Default:    "[]",
+				HasDefault: true,
+				List:       true,
+				Name:       "stride",
+				Size:       3,
+				Type:       TInt,
+			}, {
+				Default:    "0",
+				HasDefault: true,
+				List:       true,
+				Name:       "padding",
+				Size:       3,
+				Type:       TInt,
+			}, {
+				Default:    "1",
+				HasDefault: true,
+				List:       true,
+				Name:       "dilation",
+				Size:       3,
+				Type:       TInt,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "ceil_mode",
+				Type:       TBool,
+			}},
+			Base: "max_pool3d_with_indices",
+			NS:   "aten",
+			Rets: []Ret{{}, {}},
+		},
+		Stages: 15,
+		Text:   "aten::max_pool3d_with_indices(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)",
+	},
+	{
+		DTypes: 15360,
+		Decomp: true,
+		Doc:    "Values put back to the places that max pooling took them from.",
+		Name:   "aten.max_unpool2d.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "indices"}, {
+				List: true,
+				Name: "output_size",
+				Size: 2,
+				Type: TInt,
+			}},
+			Base: "max_unpool2d",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::max_unpool2d(Tensor self, Tensor indices, SymInt[2] output_size) -> Tensor",
+	},
+	{
+		DTypes: 15360,
+		Decomp: true,
+		Doc:    "Values put back to the places that max pooling took them from.",
+		Name:   "aten.max_unpool3d.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "indices"}, {
+				List: true,
+				Name: "output_size",
+				Size: 3,
+				Type: TInt,
+			}, {
+				List: true,
+				Name: "stride",
+				Size: 3,
+				Type: TInt,
+			}, {
+				List: true,
+				Name: "padding",
+				Size: 3,
+				Type: TInt,
+			}},
+			Base: "max_unpool3d",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::max_unpool3d(Tensor self, Tensor indices, SymInt[3] output_size, int[3] stride, int[3] padding) -> Tensor",
+	},
+	{
+		DTypes: 15486,
+		Doc:    "The larger of two elements; NaN wins.",
+		Name:   "aten.maximum.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "other"}},
+			Base: "maximum",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::maximum(Tensor self, Tensor other) -> Tensor",
+	},
+	{
+		DTypes: 130048,
+		Doc:    "The mean of all elements.",
+		Name:   "aten.mean.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}},
+			Base: "mean",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::mean(Tensor self, *, ScalarType? dtype=None) -> Tensor",
+	},
+	{
+		DTypes: 130048,
+		Doc:    "The mean over the given dimensions.",
+		Name:   "aten.mean.dim",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				List: true,
+				Name: "dim",
+				Opt:  true,
+				Size: 1,
+				Type: TInt,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "keepdim",
+				Type:       TBool,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}},
+			Base:     "mean",
+			NS:       "aten",
+			Overload: "dim",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+	},
+	{
+		DTypes: 15484,
+		Decomp: true,
+		Doc:    "The lower median of all elements.",
+		Name:   "aten.median.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "median",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::median(Tensor self) -> Tensor",
+	},
+	{
+		DTypes: 15484,
+		Decomp: true,
+		Doc:    "The lower median over one dimension and its index.",
+		Name:   "aten.median.dim",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "dim",
+				Type: TInt,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "keepdim",
+				Type:       TBool,
+			}},
+			Base:     "median",
+			NS:       "aten",
+			Overload: "dim",
+			Rets:     []Ret{{Name: "values"}, {Name: "indices"}},
+		},
+		Stages: 15,
+		Text:   "aten::median.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
+	},
+	{
+		Decomp: true,
+		Doc:    "Coordinate grids of vectors.",
+		Name:   "aten.meshgrid.default",
+		Schema: Schema{
+			Args: []Arg{{
+				List: true,
+				Name: "tensors",
+			}},
+			Base: "meshgrid",
+			NS:   "aten",
+			Rets: []Ret{{List: true}},
+		},
+		Stages: 15,
+		Text:   "aten::meshgrid(Tensor[] tensors) -> Tensor[]",
+	},
+	{
+		Decomp: true,
+		Doc:    "Coordinate grids of vectors.",
+		Name:   "aten.meshgrid.indexing",
+		Schema: Schema{
+			Args: []Arg{{
+				List: true,
+				Name: "tensors",
+			}, {
+				KwOnly: true,
+				Name:   "indexing",
+				Type:   TStr,
+			}},
+			Base:     "meshgrid",
+			NS:       "aten",
+			Overload: "indexing",
+			Rets:     []Ret{{List: true}},
+		},
+		Stages: 15,
+		Text:   "aten::meshgrid.indexing(Tensor[] tensors, *, str indexing) -> Tensor[]",
+	},
+	{
+		DTypes: 15486,
+		Doc:    "The smallest of all elements.",
+		Name:   "aten.min.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "min",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::min(Tensor self) -> Tensor",
+	},
+	{
+		DTypes: 15486,
+		Doc:    "The smallest element over one dimension and the index of it.",
+		Name:   "aten.min.dim",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "dim",
+				Type: TInt,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "keepdim",
+				Type:       TBool,
+			}},
+			Base:     "min",
+			NS:       "aten",
+			Overload: "dim",
+			Rets:     []Ret{{Name: "values"}, {Name: "indices"}},
+		},
+		Stages: 15,
+		Text:   "aten::min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
+	},
+	{
+		DTypes: 15486,
+		Decomp: true,
+		Doc:    "The smaller of two elements; NaN wins.",
+		Name:   "aten.min.other",
+		Schema: Schema{
+			Args:     []Arg{{Name: "self"}, {Name: "other"}},
+			Base:     "min",
+			NS:       "aten",
+			Overload: "other",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::min.other(Tensor self, Tensor other) -> Tensor",
+	},
+	{
+		DTypes: 15486,
+		Doc:    "The smaller of two elements; NaN wins.",
+		Name:   "aten.minimum.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "other"}},
+			Base: "minimum",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::minimum(Tensor self, Tensor other) -> Tensor",
+	},
+	{
+		DTypes: 15360,
+		Decomp: true,
+		Doc:    "x * tanh(softplus(x)).",
+		Name:   "aten.mish.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "mish",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::mish(Tensor self) -> Tensor",
+	},
+	{
+		DTypes:     15360,
+		Doc:        "x * tanh(softplus(x)), written to self.",
+		Functional: AtenMishDefault,
+		Mutates:    true,
+		Name:       "aten.mish_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}},
+			Base: "mish_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::mish_(Tensor(a!) self) -> Tensor(a!)",
+	},
+	{
+		DTypes: 130172,
+		Doc:    "The product of two matrices.",
+		Name:   "aten.mm.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "mat2"}},
+			Base: "mm",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::mm(Tensor self, Tensor mat2) -> Tensor",
+	},
+	{
+		DTypes: 130172,
+		Decomp: true,
+		Doc:    "The product of two matrices in another element type.",
+		Name:   "aten.mm.dtype",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "mat2"}, {
+				Name: "out_dtype",
+				Type: TDType,
+			}},
+			Base:     "mm",
+			NS:       "aten",
+			Overload: "dtype",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::mm.dtype(Tensor self, Tensor mat2, ScalarType out_dtype) -> Tensor",
+	},
+	{
+		DTypes: 15486,
+		Doc:    "The most frequent element over one dimension and an index of it.",
+		Name:   "aten.mode.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "-1",
+				HasDefault: true,
+				Name:       "dim",
+				Type:       TInt,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "keepdim",
+				Type:       TBool,
+			}},
+			Base: "mode",
+			NS:   "aten",
+			Rets: []Ret{{Name: "values"}, {Name: "indices"}},
+		},
+		Stages: 15,
+		Text:   "aten::mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)",
+	},
+	{
+		DTypes:  15486,
+		Doc:     "The most frequent element over one dimension and an index of it.",
+		Mutates: true,
+		Name:    "aten.mode.values",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "-1",
+				HasDefault: true,
+				Name:       "dim",
+				Type:       TInt,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "keepdim",
+				Type:       TBool,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "values",
+				Write:  true,
+			}, {
+				Alias:  'b',
+				KwOnly: true,
+				Name:   "indices",
+				Write:  true,
+			}},
+			Base:     "mode",
+			NS:       "aten",
+			Overload: "values",
+			Rets: []Ret{{
+				Alias: 'a',
+				Name:  "values",
+				Write: true,
+			}, {
+				Alias: 'b',
+				Name:  "indices",
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::mode.values(Tensor self, int dim=-1, bool keepdim=False, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)",
+	},
+	{
+		Decomp: true,
+		Doc:    "The same as aten.movedim.intlist.",
+		Name:   "aten.moveaxis.intlist",
+		SameAs: AtenMovedimIntlist,
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+			}, {
+				List: true,
+				Name: "source",
+				Type: TInt,
+			}, {
+				List: true,
+				Name: "destination",
+				Type: TInt,
+			}},
+			Base:     "moveaxis",
+			NS:       "aten",
+			Overload: "intlist",
+			Rets:     []Ret{{Alias: 'a'}},
+		},
+		Stages: 15,
+		Text:   "aten::moveaxis.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)",
+		View:   true,
+	},
+	{
+		Decomp: true,
+		Doc:    "Dimensions moved to other places, the rest in order.",
+		Name:   "aten.movedim.int",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+			}, {
+				Name: "source",
+				Type: TInt,
+			}, {
+				Name: "destination",
+				Type: TInt,
+			}},
+			Base:     "movedim",
+			NS:       "aten",
+			Overload: "int",
+			Rets:     []Ret{{Alias: 'a'}},
+		},
+		Stages: 15,
+		Text:   "aten::movedim.int(Tensor(a) self, int source, int destination) -> Tensor(a)",
+		View:   true,
+	},
+	{
+		Decomp: true,
+		Doc:    "Dimensions moved to other places, the rest in order.",
+		Name:   "aten.movedim.intlist",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+			}, {
+				List: true,
+				Name: "source",
+				Type: TInt,
+			}, {
+				List: true,
+				Name: "destination",
+				Type: TInt,
+			}},
+			Base:     "movedim",
+			NS:       "aten",
+			Overload: "intlist",
+			Rets:     []Ret{{Alias: 'a'}},
+		},
+		Stages: 15,
+		Text:   "aten::movedim.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)",
+		View:   true,
+	},
+	{
+		DTypes: 15360,
+		Decomp: true,
+		Doc:    "The squared difference, reduced.",
+		Name:   "aten.mse_loss.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "target"}, {
+				Default:    "1",
+				HasDefault: true,
+				Name:       "reduction",
+				Type:       TInt,
+			}},
+			Base: "mse_loss",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::mse_loss(Tensor self, Tensor target, int reduction=1) -> Tensor",
+	},
+	{
+		DTypes: 15486,
+		Decomp: true,
+		Doc:    "Elements in order along the first dimension.",
+		Name:   "aten.msort.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "msort",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::msort(Tensor self) -> Tensor",
+	},
+	{
+		DTypes: 130174,
+		Doc:    "self * other with broadcasting and type promotion.",
+		Name:   "aten.mul.Scalar",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "other",
+				Type: TScalar,
+			}},
+			Base:     "mul",
+			NS:       "aten",
+			Overload: "Scalar",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::mul.Scalar(Tensor self, Scalar other) -> Tensor",
+	},
+	{
+		DTypes: 130174,
+		Doc:    "self * other with broadcasting and type promotion.",
+		Name:   "aten.mul.Tensor",
+		Schema: Schema{
+			Args:     []Arg{{Name: "self"}, {Name: "other"}},
+			Base:     "mul",
+			NS:       "aten",
+			Overload: "Tensor",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::mul.Tensor(Tensor self, Tensor other) -> Tensor",
+	},
+	{
+		DTypes:     130174,
+		Doc:        "self * other with broadcasting and type promotion, written to self.",
+		Functional: AtenMulScalar,
+		Mutates:    true,
+		Name:       "aten.mul_.Scalar",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {
+				Name: "other",
+				Type: TScalar,
+			}},
+			Base:     "mul_",
+			NS:       "aten",
+			Overload: "Scalar",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::mul_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
+	},
+	{
+		DTypes:     130174,
+		Doc:        "self * other with broadcasting and type promotion, written to self.",
+		Functional: AtenMulTensor,
+		Mutates:    true,
+		Name:       "aten.mul_.Tensor",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {Name: "other"}},
+			Base:     "mul_",
+			NS:       "aten",
+			Overload: "Tensor",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::mul_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
+	},
+	{
+		Doc:    "Indices drawn by weight.",
+		Name:   "aten.multinomial.default",
+		Random: true,
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "num_samples",
+				Type: TInt,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "replacement",
+				Type:       TBool,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "generator",
+				Opt:        true,
+				Type:       TGenerator,
+			}},
+			Base: "multinomial",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::multinomial(Tensor self, SymInt num_samples, bool replacement=False, *, Generator? generator=None) -> Tensor",
+	},
+	{
+		DTypes: 130174,
+		Doc:    "The same as aten.mul.Scalar.",
+		Name:   "aten.multiply.Scalar",
+		SameAs: AtenMulScalar,
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "other",
+				Type: TScalar,
+			}},
+			Base:     "multiply",
+			NS:       "aten",
+			Overload: "Scalar",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::multiply.Scalar(Tensor self, Scalar other) -> Tensor",
+	},
+	{
+		DTypes: 130174,
+		Doc:    "The same as aten.mul.Tensor.",
+		Name:   "aten.multiply.Tensor",
+		SameAs: AtenMulTensor,
+		Schema: Schema{
+			Args:     []Arg{{Name: "self"}, {Name: "other"}},
+			Base:     "multiply",
+			NS:       "aten",
+			Overload: "Tensor",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::multiply.Tensor(Tensor self, Tensor other) -> Tensor",
+	},
+	{
+		DTypes:     130174,
+		Doc:        "The same as aten.mul_.Scalar.",
+		Functional: AtenMultiplyScalar,
+		Mutates:    true,
+		Name:       "aten.multiply_.Scalar",
+		SameAs:     AtenMulInplaceScalar,
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {
+				Name: "other",
+				Type: TScalar,
+			}},
+			Base:     "multiply_",
+			NS:       "aten",
+			Overload: "Scalar",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::multiply_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
+	},
+	{
+		DTypes:     130174,
+		Doc:        "The same as aten.mul_.Tensor.",
+		Functional: AtenMultiplyTensor,
+		Mutates:    true,
+		Name:       "aten.multiply_.Tensor",
+		SameAs:     AtenMulInplaceTensor,
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {Name: "other"}},
+			Base:     "multiply_",
+			NS:       "aten",
+			Overload: "Tensor",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::multiply_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
+	},
+	{
+		DTypes: 130172,
+		Decomp: true,
+		Doc:    "The product of a matrix and a vector.",
+		Name:   "aten.mv.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "vec"}},
+			Base: "mv",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::mv(Tensor self, Tensor vec) -> Tensor",
+	},
+	{
+		DTypes: 15484,
+		Decomp: true,
+		Doc:    "The multivariate log-gamma function of dimension p.",
+		Name:   "aten.mvlgamma.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "p",
+				Type: TInt,
+			}},
+			Base: "mvlgamma",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::mvlgamma(Tensor self, int p) -> Tensor",
+	},
+	{
+		DTypes:     15484,
+		Doc:        "The multivariate log-gamma function of dimension p, written to self.",
+		Functional: AtenMvlgammaDefault,
+		Mutates:    true,
+		Name:       "aten.mvlgamma_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {
+				Name: "p",
+				Type: TInt,
+			}},
+			Base: "mvlgamma_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::mvlgamma_(Tensor(a!) self, int p) -> Tensor(a!)",
+	},
+	{
+		DTypes: 15486,
+		Decomp: true,
+		Doc:    "NaN and infinities replaced by finite numbers.",
+		Name:   "aten.nan_to_num.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "nan",
+				Opt:        true,
+				Type:       TFloat,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "posinf",
+				Opt:        true,
+				Type:       TFloat,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "neginf",
+				Opt:        true,
+				Type:       TFloat,
+			}},
+			Base: "nan_to_num",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor",
+	},
+	{
+		DTypes:     15486,
+		Doc:        "NaN and infinities replaced by finite numbers, written to self.",
+		Functional: AtenNanToNumDefault,
+		Mutates:    true,
+		Name:       "aten.nan_to_num_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "nan",
+				Opt:        true,
+				Type:       TFloat,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "posinf",
+				Opt:        true,
+				Type:       TFloat,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "neginf",
+				Opt:        true,
+				Type:       TFloat,
+			}},
+			Base: "nan_to_num_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::nan_to_num_(Tensor(a!) self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor(a!)",
+	},
+	{
+		DTypes: 15360,
+		Decomp: true,
+		Doc:    "The mean of the elements that are not NaN.",
+		Name:   "aten.nanmean.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "None",
+				HasDefault: true,
+				List:       true,
+				Name:       "dim",
+				Opt:        true,
+				Size:       1,
+				Type:       TInt,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "keepdim",
+				Type:       TBool,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}},
+			Base: "nanmean",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::nanmean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+	},
+	{
+		DTypes: 15484,
+		Doc:    "The lower median of the elements that are not NaN.",
+		Name:   "aten.nanmedian.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "nanmedian",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::nanmedian(Tensor self) -> Tensor",
+	},
+	{
+		DTypes: 15484,
+		Doc:    "The lower median over one dimension without NaN, and its index.",
+		Name:   "aten.nanmedian.dim",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "dim",
+				Type: TInt,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "keepdim",
+				Type:       TBool,
+			}},
+			Base:     "nanmedian",
+			NS:       "aten",
+			Overload: "dim",
+			Rets:     []Ret{{Name: "values"}, {Name: "indices"}},
+		},
+		Stages: 15,
+		Text:   "aten::nanmedian.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
+	},
+	{
+		DTypes: 12288,
+		Doc:    "Quantiles of the elements that are not NaN.",
+		Name:   "aten.nanquantile.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "q"}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "dim",
+				Opt:        true,
+				Type:       TInt,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "keepdim",
+				Type:       TBool,
+			}, {
+				Default:    "'linear'",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "interpolation",
+				Type:       TStr,
+			}},
+			Base: "nanquantile",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::nanquantile(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation='linear') -> Tensor",
+	},
+	{
+		DTypes: 12288,
+		Doc:    "Quantiles of the elements that are not NaN.",
+		Name:   "aten.nanquantile.scalar",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "q",
+				Type: TFloat,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "dim",
+				Opt:        true,
+				Type:       TInt,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "keepdim",
+				Type:       TBool,
+			}, {
+				Default:    "'linear'",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "interpolation",
+				Type:       TStr,
+			}},
+			Base:     "nanquantile",
+			NS:       "aten",
+			Overload: "scalar",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::nanquantile.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, str interpolation='linear') -> Tensor",
+	},
+	{
+		DTypes: 15486,
+		Decomp: true,
+		Doc:    "The sum with NaN counted as zero.",
+		Name:   "aten.nansum.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "None",
+				HasDefault: true,
+				List:       true,
+				Name:       "dim",
+				Opt:        true,
+				Size:       1,
+				Type:       TInt,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "keepdim",
+				Type:       TBool,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}},
+			Base: "nansum",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "length elements from start along a dimension.",
+		Name:   "aten.narrow.Tensor",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+			}, {
+				Name: "dim",
+				Type: TInt,
+			}, {Name: "start"}, {
+				Name: "length",
+				Type: TInt,
+			}},
+			Base:     "narrow",
+			NS:       "aten",
+			Overload: "Tensor",
+			Rets:     []Ret{{Alias: 'a'}},
+		},
+		Stages: 15,
+		Text:   "aten::narrow.Tensor(Tensor(a) self, int dim, Tensor start, SymInt length) -> Tensor(a)",
+		View:   true,
+	},
+	{
+		Decomp: true,
+		Doc:    "length elements from start along a dimension.",
+		Name:   "aten.narrow.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+			}, {
+				Name: "dim",
+				Type: TInt,
+			}, {
+				Name: "start",
+				Type: TInt,
+			}, {
+				Name: "length",
+				Type: TInt,
+			}},
+			Base: "narrow",
+			NS:   "aten",
+			Rets: []Ret{{Alias: 'a'}},
+		},
+		Stages: 15,
+		Text:   "aten::narrow(Tensor(a) self, int dim, SymInt start, SymInt length) -> Tensor(a)",
+		View:   true,
+	},
+	{
+		Decomp: true,
+		Doc:    "The same as aten.narrow, as a copy.",
+		Name:   "aten.narrow_copy.default",
+		SameAs: AtenNarrowDefault,
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "dim",
+				Type: TInt,
+			}, {
+				Name: "start",
+				Type: TInt,
+			}, {
+				Name: "length",
+				Type: TInt,
+			}},
+			Base: "narrow_copy",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::narrow_copy(Tensor self, int dim, SymInt start, SymInt length) -> Tensor",
+	},
+	{
+		DTypes: 15360,
+		Decomp: true,
+		Doc:    "Batch normalisation with the saved statistics.",
+		Name:   "aten.native_batch_norm.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {
+				Name: "weight",
+				Opt:  true,
+			}, {
+				Name: "bias",
+				Opt:  true,
+			}, {
+				Name: "running_mean",
+				Opt:  true,
+			}, {
+				Name: "running_var",
+				Opt:  true,
+			}, {
+				Name: "training",
+				Type: TBool,
+			}, {
+				Name: "momentum",
+				Type: TFloat,
+			}, {
+				Name: "eps",
+				Type: TFloat,
+			}},
+			Base: "native_batch_norm",
+			NS:   "aten",
+			Rets: []Ret{{}, {}, {}},
+		},
+		Stages: 15,
+		Text:   "aten::native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)",
+	},
+	{
+		Decomp: true,
+		Doc:    "Channels of groups interleaved.",
+		Name:   "aten.native_channel_shuffle.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "groups",
+				Type: TInt,
+			}},
+			Base: "native_channel_shuffle",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::native_channel_shuffle(Tensor self, SymInt groups) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Dropout and its mask.",
+		Name:   "aten.native_dropout.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {
+				Name: "p",
+				Type: TFloat,
+			}, {
+				Name: "train",
+				Opt:  true,
+				Type: TBool,
+			}},
+			Base: "native_dropout",
+			NS:   "aten",
+			Rets: []Ret{{}, {}},
+		},
+		Stages: 15,
+		Text:   "aten::native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor)",
+	},
+	{
+		DTypes: 15360,
+		Doc:    "Normalisation over groups of channels, with mean and 1/std.",
+		Name:   "aten.native_group_norm.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {
+				Name: "weight",
+				Opt:  true,
+			}, {
+				Name: "bias",
+				Opt:  true,
+			}, {
+				Name: "N",
+				Type: TInt,
+			}, {
+				Name: "C",
+				Type: TInt,
+			}, {
+				Name: "HxW",
+				Type: TInt,
+			}, {
+				Name: "group",
+				Type: TInt,
+			}, {
+				Name: "eps",
+				Type: TFloat,
+			}},
+			Base: "native_group_norm",
+			NS:   "aten",
+			Rets: []Ret{{}, {}, {}},
+		},
+		Stages: 15,
+		Text:   "aten::native_group_norm(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, SymInt HxW, int group, float eps) -> (Tensor, Tensor, Tensor)",
+	},
+	{
+		DTypes: 15360,
+		Doc:    "Normalisation over the last dimensions, with mean and 1/std.",
+		Name:   "aten.native_layer_norm.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {
+				List: true,
+				Name: "normalized_shape",
+				Type: TInt,
+			}, {
+				Name: "weight",
+				Opt:  true,
+			}, {
+				Name: "bias",
+				Opt:  true,
+			}, {
+				Name: "eps",
+				Type: TFloat,
+			}},
+			Base: "native_layer_norm",
+			NS:   "aten",
+			Rets: []Ret{{}, {}, {}},
+		},
+		Stages: 15,
+		Text:   "aten::native_layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor, Tensor, Tensor)",
+	},
+	{
+		Doc:  "True where both differ.",
+		Name: "aten.ne.Scalar",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "other",
+				Type: TScalar,
+			}},
+			Base:     "ne",
+			NS:       "aten",
+			Overload: "Scalar",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::ne.Scalar(Tensor self, Scalar other) -> Tensor",
+	},
+	{
+		Doc:  "True where both differ.",
+		Name: "aten.ne.Tensor",
+		Schema: Schema{
+			Args:     []Arg{{Name: "self"}, {Name: "other"}},
+			Base:     "ne",
+			NS:       "aten",
+			Overload: "Tensor",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::ne.Tensor(Tensor self, Tensor other) -> Tensor",
+	},
+	{
+		Doc:        "True where both differ, written to self.",
+		Functional: AtenNeScalar,
+		Mutates:    true,
+		Name:       "aten.ne_.Scalar",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {
+				Name: "other",
+				Type: TScalar,
+			}},
+			Base:     "ne_",
+			NS:       "aten",
+			Overload: "Scalar",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::ne_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
+	},
+	{
+		Doc:        "True where both differ, written to self.",
+		Functional: AtenNeTensor,
+		Mutates:    true,
+		Name:       "aten.ne_.Tensor",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {Name: "other"}},
+			Base:     "ne_",
+			NS:       "aten",
+			Overload: "Tensor",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::ne_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
+	},
+	{
+		DTypes: 130172,
+		Doc:    "Every element with its sign changed.",
+		Name:   "aten.neg.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "neg",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::neg(Tensor self) -> Tensor",
+	},
+	{
+		DTypes:     130172,
+		Doc:        "Every element with its sign changed, written to self.",
+		Functional: AtenNegDefault,
+		Mutates:    true,
+		Name:       "aten.neg_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}},
+			Base: "neg_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::neg_(Tensor(a!) self) -> Tensor(a!)",
+	},
+	{
+		DTypes: 130172,
+		Doc:    "The same as aten.neg.",
+		Name:   "aten.negative.default",
+		SameAs: AtenNegDefault,
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "negative",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::negative(Tensor self) -> Tensor",
+	},
+	{
+		DTypes:     130172,
+		Doc:        "The same as aten.neg_.",
+		Functional: AtenNegativeDefault,
+		Mutates:    true,
+		Name:       "aten.negative_.default",
+		SameAs:     AtenNegInplaceDefault,
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}},
+			Base: "negative_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::negative_(Tensor(a!) self) -> Tensor(a!)",
+	},
+	{
+		Decomp: true,
+		Doc:    "A tensor of the given size with the type of self; zeros here.",
+		Name:   "aten.new_empty.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				List: true,
+				Name: "size",
+				Type: TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "layout",
+				Opt:        true,
+				Type:       TLayout,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "device",
+				Opt:        true,
+				Type:       TDevice,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "pin_memory",
+				Opt:        true,
+				Type:       TBool,
+			}},
+			Base: "new_empty",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::new_empty(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "A tensor of the given size and strides with the type of self; zeros here.",
+		Name:   "aten.new_empty_strided.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				List: true,
+				Name: "size",
+				Type: TInt,
+			}, {
+				List: true,
+				Name: "stride",
+				Type: TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "layout",
+				Opt:        true,
+				Type:       TLayout,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "device",
+				Opt:        true,
+				Type:       TDevice,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "pin_memory",
+				Opt:        true,
+				Type:       TBool,
+			}},
+			Base: "new_empty_strided",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::new_empty_strided(Tensor self, SymInt[] size, SymInt[] stride, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "A tensor of the given size filled with a value, with the type of self.",
+		Name:   "aten.new_full.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				List: true,
+				Name: "size",
+				Type: TInt,
+			}, {
+				Name: "fill_value",
+				Type: TScalar,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "layout",
+				Opt:        true,
+				Type:       TLayout,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "device",
+				Opt:        true,
+				Type:       TDevice,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "pin_memory",
+				Opt:        true,
+				Type:       TBool,
+			}},
+			Base: "new_full",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::new_full(Tensor self, SymInt[] size, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Ones of the given size with the type of self.",
+		Name:   "aten.new_ones.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				List: true,
+				Name: "size",
+				Type: TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "layout",
+				Opt:        true,
+				Type:       TLayout,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "device",
+				Opt:        true,
+				Type:       TDevice,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "pin_memory",
+				Opt:        true,
+				Type:       TBool,
+			}},
+			Base: "new_ones",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::new_ones(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Zeros of the given size with the type of self.",
+		Name:   "aten.new_zeros.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				List: true,
+				Name: "size",
+				Type: TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "layout",
+				Opt:        true,
+				Type:       TLayout,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "device",
+				Opt:        true,
+				Type:       TDevice,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "pin_memory",
+				Opt:        true,
+				Type:       TBool,
+			}},
+			Base: "new_zeros",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::new_zeros(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+	},
+	{
+		DTypes: 15360,
+		Doc:    "The next floating-point number after self towards other.",
+		Name:   "aten.nextafter.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "other"}},
+			Base: "nextafter",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::nextafter(Tensor self, Tensor other) -> Tensor",
+	},
+	{
+		DTypes:     15360,
+		Doc:        "The next floating-point number after self towards other, written to self.",
+		Functional: AtenNextafterDefault,
+		Mutates:    true,
+		Name:       "aten.nextafter_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {Name: "other"}},
+			Base: "nextafter_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::nextafter_(Tensor(a!) self, Tensor other) -> Tensor(a!)",
+	},
+	{
+		DTypes: 15360,
+		Decomp: true,
+		Doc:    "The negative log likelihood of classes, reduced.",
+		Name:   "aten.nll_loss.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "target"}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "weight",
+				Opt:        true,
+			}, {
+				Default:    "1",
+				HasDefault: true,
+				Name:       "reduction",
+				Type:       TInt,
+			}, {
+				Default:    "-100",
+				HasDefault: true,
+				Name:       "ignore_index",
+				Type:       TInt,
+			}},
+			Base: "nll_loss",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::nll_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, SymInt ignore_index=-100) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "The negative log likelihood of classes, reduced.",
+		Name:   "aten.nll_loss2d.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "target"}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "weight",
+				Opt:        true,
+			}, {
+				Default:    "1",
+				HasDefault: true,
+				Name:       "reduction",
+				Type:       TInt,
+			}, {
+				Default:    "-100",
+				HasDefault: true,
+				Name:       "ignore_index",
+				Type:       TInt,
+			}},
+			Base: "nll_loss2d",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::nll_loss2d(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, SymInt ignore_index=-100) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "The negative log likelihood and the total weight.",
+		Name:   "aten.nll_loss2d_forward.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "target"}, {
+				Name: "weight",
+				Opt:  true,
+			}, {
+				Name: "reduction",
+				Type: TInt,
+			}, {
+				Name: "ignore_index",
+				Type: TInt,
+			}},
+			Base: "nll_loss2d_forward",
+			NS:   "aten",
+			Rets: []Ret{{Name: "output"}, {Name: "total_weight"}},
+		},
+		Stages: 15,
+		Text:   "aten::nll_loss2d_forward(Tensor self, Tensor target, Tensor? weight, int reduction, SymInt ignore_index) -> (Tensor output, Tensor total_weight)",
+	},
+	{
+		Decomp: true,
+		Doc:    "The negative log likelihood and the total weight.",
+		Name:   "aten.nll_loss_forward.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "target"}, {
+				Name: "weight",
+				Opt:  true,
+			}, {
+				Name: "reduction",
+				Type: TInt,
+			}, {
+				Name: "ignore_index",
+				Type: TInt,
+			}},
+			Base: "nll_loss_forward",
+			NS:   "aten",
+			Rets: []Ret{{Name: "output"}, {Name: "total_weight"}},
+		},
+		Stages: 15,
+		Text:   "aten::nll_loss_forward(Tensor self, Tensor target, Tensor? weight, int reduction, SymInt ignore_index) -> (Tensor output, Tensor total_weight)",
+	},
+	{
+		Decomp: true,
+		Doc:    "The negative log likelihood of classes, reduced.",
+		Name:   "aten.nll_loss_nd.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "target"}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "weight",
+				Opt:        true,
+			}, {
+				Default:    "1",
+				HasDefault: true,
+				Name:       "reduction",
+				Type:       TInt,
+			}, {
+				Default:    "-100",
+				HasDefault: true,
+				Name:       "ignore_index",
+				Type:       TInt,
+			}},
+			Base: "nll_loss_nd",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::nll_loss_nd(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, SymInt ignore_index=-100) -> Tensor",
+	},
+	{
+		Doc:  "The places of the elements that are not zero, as rows.",
+		Name: "aten.nonzero.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "nonzero",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::nonzero(Tensor self) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "One index vector a dimension of the elements that are not zero.",
+		Name:   "aten.nonzero_numpy.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "nonzero_numpy",
+			NS:   "aten",
+			Rets: []Ret{{List: true}},
+		},
+		Stages: 15,
+		Text:   "aten::nonzero_numpy(Tensor self) -> Tensor[]",
+	},
+	{
+		Doc:  "nonzero with a fixed number of rows, filled up.",
+		Name: "aten.nonzero_static.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				KwOnly: true,
+				Name:   "size",
+				Type:   TInt,
+			}, {
+				Default:    "-1",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "fill_value",
+				Type:       TInt,
+			}},
+			Base: "nonzero_static",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::nonzero_static(Tensor self, *, SymInt size, int fill_value=-1) -> Tensor",
+	},
+	{
+		DTypes: 130048,
+		Decomp: true,
+		Doc:    "The p-norm over the given dimensions or all.",
+		Name:   "aten.norm.Scalar",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "2",
+				HasDefault: true,
+				Name:       "p",
+				Type:       TScalar,
+			}},
+			Base:     "norm",
+			NS:       "aten",
+			Overload: "Scalar",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::norm.Scalar(Tensor self, Scalar p=2) -> Tensor",
+	},
+	{
+		DTypes: 130048,
+		Decomp: true,
+		Doc:    "The p-norm over the given dimensions or all.",
+		Name:   "aten.norm.ScalarOpt_dim",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "p",
+				Opt:  true,
+				Type: TScalar,
+			}, {
+				List: true,
+				Name: "dim",
+				Size: 1,
+				Type: TInt,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "keepdim",
+				Type:       TBool,
+			}},
+			Base:     "norm",
+			NS:       "aten",
+			Overload: "ScalarOpt_dim",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::norm.ScalarOpt_dim(Tensor self, Scalar? p, int[1] dim, bool keepdim=False) -> Tensor",
+	},
+	{
+		DTypes: 130048,
+		Decomp: true,
+		Doc:    "The p-norm over the given dimensions or all.",
+		Name:   "aten.norm.ScalarOpt_dim_dtype",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "p",
+				Opt:  true,
+				Type: TScalar,
+			}, {
+				List: true,
+				Name: "dim",
+				Size: 1,
+				Type: TInt,
+			}, {
+				Name: "keepdim",
+				Type: TBool,
+			}, {
+				KwOnly: true,
+				Name:   "dtype",
+				Type:   TDType,
+			}},
+			Base:     "norm",
+			NS:       "aten",
+			Overload: "ScalarOpt_dim_dtype",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::norm.ScalarOpt_dim_dtype(Tensor self, Scalar? p, int[1] dim, bool keepdim, *, ScalarType dtype) -> Tensor",
+	},
+	{
+		DTypes: 130048,
+		Decomp: true,
+		Doc:    "The p-norm over the given dimensions or all.",
+		Name:   "aten.norm.ScalarOpt_dtype",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "p",
+				Opt:  true,
+				Type: TScalar,
+			}, {
+				KwOnly: true,
+				Name:   "dtype",
+				Type:   TDType,
+			}},
+			Base:     "norm",
+			NS:       "aten",
+			Overload: "ScalarOpt_dtype",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::norm.ScalarOpt_dtype(Tensor self, Scalar? p, *, ScalarType dtype) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "The norm over all dimensions but one.",
+		Name:   "aten.norm_except_dim.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "v"}, {
+				Default:    "2",
+				HasDefault: true,
+				Name:       "pow",
+				Type:       TInt,
+			}, {
+				Default:    "0",
+				HasDefault: true,
+				Name:       "dim",
+				Type:       TInt,
+			}},
+			Base: "norm_except_dim",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::norm_except_dim(Tensor v, int pow=2, int dim=0) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Normal random numbers of the given mean and deviation.",
+		Name:   "aten.normal.Tensor_Tensor",
+		Random: true,
+		Schema: Schema{
+			Args: []Arg{{Name: "mean"}, {Name: "std"}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "generator",
+				Opt:        true,
+				Type:       TGenerator,
+			}},
+			Base:     "normal",
+			NS:       "aten",
+			Overload: "Tensor_Tensor",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::normal.Tensor_Tensor(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Normal random numbers of the given mean and deviation.",
+		Name:   "aten.normal.Tensor_float",
+		Random: true,
+		Schema: Schema{
+			Args: []Arg{{Name: "mean"}, {
+				Default:    "1.0",
+				HasDefault: true,
+				Name:       "std",
+				Type:       TFloat,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "generator",
+				Opt:        true,
+				Type:       TGenerator,
+			}},
+			Base:     "normal",
+			NS:       "aten",
+			Overload: "Tensor_float",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::normal.Tensor_float(Tensor mean, float std=1.0, *, Generator? generator=None) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Normal random numbers of the given mean and deviation.",
+		Name:   "aten.normal.float_Tensor",
+		Random: true,
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "mean",
+				Type: TFloat,
+			}, {Name: "std"}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "generator",
+				Opt:        true,
+				Type:       TGenerator,
+			}},
+			Base:     "normal",
+			NS:       "aten",
+			Overload: "float_Tensor",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::normal.float_Tensor(float mean, Tensor std, *, Generator? generator=None) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Normal random numbers of the given mean and deviation.",
+		Name:   "aten.normal.float_float",
+		Random: true,
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "mean",
+				Type: TFloat,
+			}, {
+				Name: "std",
+				Type: TFloat,
+			}, {
+				List: true,
+				Name: "size",
+				Type: TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "generator",
+				Opt:        true,
+				Type:       TGenerator,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "layout",
+				Opt:        true,
+				Type:       TLayout,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "device",
+				Opt:        true,
+				Type:       TDevice,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "pin_memory",
+				Opt:        true,
+				Type:       TBool,
+			}},
+			Base:     "normal",
+			NS:       "aten",
+			Overload: "float_float",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::normal.float_float(float mean, float std, SymInt[] size, *, Generator? generator=None, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+	},
+	{
+		Doc:     "Normal random numbers like self.",
+		Mutates: true,
+		Name:    "aten.normal_.default",
+		Random:  true,
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {
+				Default:    "0.0",
+				HasDefault: true,
+				Name:       "mean",
+				Type:       TFloat,
+			}, {
+				Default:    "1.0",
+				HasDefault: true,
+				Name:       "std",
+				Type:       TFloat,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "generator",
+				Opt:        true,
+				Type:       TGenerator,
+			}},
+			Base: "normal_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::normal_(Tensor(a!) self, float mean=0.0, float std=1.0, *, Generator? generator=None) -> Tensor(a!)",
+	},
+	{
+		Decomp: true,
+		Doc:    "Normal random numbers like self.",
+		Name:   "aten.normal_functional.default",
+		Random: true,
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "0.0",
+				HasDefault: true,
+				Name:       "mean",
+				Type:       TFloat,
+			}, {
+				Default:    "1.0",
+				HasDefault: true,
+				Name:       "std",
+				Type:       TFloat,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "generator",
+				Opt:        true,
+				Type:       TGenerator,
+			}},
+			Base: "normal_functional",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::normal_functional(Tensor self, float mean=0.0, float std=1.0, *, Generator? generator=None) -> Tensor",
+	},
+	{
+		Doc:    "The same as aten.ne.Scalar.",
+		Name:   "aten.not_equal.Scalar",
+		SameAs: AtenNeScalar,
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "other",
+				Type: TScalar,
+			}},
+			Base:     "not_equal",
+			NS:       "aten",
+			Overload: "Scalar",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::not_equal.Scalar(Tensor self, Scalar other) -> Tensor",
+	},
+	{
+		Doc:    "The same as aten.ne.Tensor.",
+		Name:   "aten.not_equal.Tensor",
+		SameAs: AtenNeTensor,
+		Schema: Schema{
+			Args:     []Arg{{Name: "self"}, {Name: "other"}},
+			Base:     "not_equal",
+			NS:       "aten",
+			Overload: "Tensor",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::not_equal.Tensor(Tensor self, Tensor other) -> Tensor",
+	},
+	{
+		Doc:        "The same as aten.ne_.Scalar.",
+		Functional: AtenNotEqualScalar,
+		Mutates:    true,
+		Name:       "aten.not_equal_.Scalar",
+		SameAs:     AtenNeInplaceScalar,
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {
+				Name: "other",
+				Type: TScalar,
+			}},
+			Base:     "not_equal_",
+			NS:       "aten",
+			Overload: "Scalar",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::not_equal_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
+	},
+	{
+		Doc:        "The same as aten.ne_.Tensor.",
+		Functional: AtenNotEqualTensor,
+		Mutates:    true,
+		Name:       "aten.not_equal_.Tensor",
+		SameAs:     AtenNeInplaceTensor,
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {Name: "other"}},
+			Base:     "not_equal_",
+			NS:       "aten",
+			Overload: "Tensor",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::not_equal_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
+	},
+	{
+		Doc:  "The number of elements.",
+		Name: "aten.numel.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "numel",
+			NS:   "aten",
+			Rets: []Ret{{Type: TInt}},
+		},
+		Stages: 15,
+		Text:   "aten::numel(Tensor self) -> int",
+	},
+	{
+		Decomp: true,
+		Doc:    "All dimensions in reverse order.",
+		Name:   "aten.numpy_T.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+			}},
+			Base: "numpy_T",
+			NS:   "aten",
+			Rets: []Ret{{Alias: 'a'}},
+		},
+		Stages: 15,
+		Text:   "aten::numpy_T(Tensor(a) self) -> Tensor(a)",
+		View:   true,
+	},
+	{
+		Decomp: true,
+		Doc:    "A last dimension of num_classes with a one at the class.",
+		Name:   "aten.one_hot.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "-1",
+				HasDefault: true,
+				Name:       "num_classes",
+				Type:       TInt,
+			}},
+			Base: "one_hot",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::one_hot(Tensor self, int num_classes=-1) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "A tensor of ones.",
+		Name:   "aten.ones.default",
+		Schema: Schema{
+			Args: []Arg{{
+				List: true,
+				Name: "size",
+				Type: TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "layout",
+				Opt:        true,
+				Type:       TLayout,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "device",
+				Opt:        true,
+				Type:       TDevice,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "pin_memory",
+				Opt:        true,
+				Type:       TBool,
+			}},
+			Base: "ones",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::ones(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Ones like self.",
+		Name:   "aten.ones_like.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "layout",
+				Opt:        true,
+				Type:       TLayout,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "device",
+				Opt:        true,
+				Type:       TDevice,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "pin_memory",
+				Opt:        true,
+				Type:       TBool,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "memory_format",
+				Opt:        true,
+				Type:       TMemoryFormat,
+			}},
+			Base: "ones_like",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::ones_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+	},
+	{
+		DTypes: 130174,
+		Decomp: true,
+		Doc:    "The outer product of two vectors.",
+		Name:   "aten.outer.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "vec2"}},
+			Base: "outer",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::outer(Tensor self, Tensor vec2) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Padding: constant, reflect, replicate or circular.",
+		Name:   "aten.pad.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				List: true,
+				Name: "pad",
+				Type: TInt,
+			}, {
+				Default:    "'constant'",
+				HasDefault: true,
+				Name:       "mode",
+				Type:       TStr,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "value",
+				Opt:        true,
+				Type:       TFloat,
+			}},
+			Base: "pad",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::pad(Tensor self, SymInt[] pad, str mode='constant', float? value=None) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Sequences of unequal length stacked with padding.",
+		Name:   "aten.pad_sequence.default",
+		Schema: Schema{
+			Args: []Arg{{
+				List: true,
+				Name: "sequences",
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "batch_first",
+				Type:       TBool,
+			}, {
+				Default:    "0.0",
+				HasDefault: true,
+				Name:       "padding_value",
+				Type:       TFloat,
+			}, {
+				Default:    "'right'",
+				HasDefault: true,
+				Name:       "padding_side",
+				Type:       TStr,
+			}},
+			Base: "pad_sequence",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::pad_sequence(Tensor[] sequences, bool batch_first=False, float padding_value=0.0, str padding_side='right') -> Tensor",
+	},
+	{
+		DTypes: 130172,
+		Decomp: true,
+		Doc:    "p-norm distances of rows at the same place.",
+		Name:   "aten.pairwise_distance.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "x1"}, {Name: "x2"}, {
+				Default:    "2.0",
+				HasDefault: true,
+				Name:       "p",
+				Type:       TFloat,
+			}, {
+				Default:    "1e-06",
+				HasDefault: true,
+				Name:       "eps",
+				Type:       TFloat,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "keepdim",
+				Type:       TBool,
+			}},
+			Base: "pairwise_distance",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::pairwise_distance(Tensor x1, Tensor x2, float p=2.0, float eps=1e-06, bool keepdim=False) -> Tensor",
+	},
+	{
+		DTypes: 12288,
+		Doc:    "Distances between all pairs of different rows.",
+		Name:   "aten.pdist.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "2.0",
+				HasDefault: true,
+				Name:       "p",
+				Type:       TFloat,
+			}},
+			Base: "pdist",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::pdist(Tensor self, float p=2.0) -> Tensor",
+	},
+	{
+		Doc:  "The dimensions in another order.",
+		Name: "aten.permute.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+			}, {
+				List: true,
+				Name: "dims",
+				Type: TInt,
+			}},
+			Base: "permute",
+			NS:   "aten",
+			Rets: []Ret{{Alias: 'a'}},
+		},
+		Stages: 15,
+		Text:   "aten::permute(Tensor(a) self, int[] dims) -> Tensor(a)",
+		View:   true,
+	},
+	{
+		Doc:    "The same as aten.permute, as a copy.",
+		Name:   "aten.permute_copy.default",
+		SameAs: AtenPermuteDefault,
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				List: true,
+				Name: "dims",
+				Type: TInt,
+			}},
+			Base: "permute_copy",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::permute_copy(Tensor self, int[] dims) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "The input in pinned memory.",
+		Name:   "aten.pin_memory.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "device",
+				Opt:        true,
+				Type:       TDevice,
+			}},
+			Base: "pin_memory",
+			NS:   "aten",
+			Rets: []Ret{{Alias: 'a'}},
+		},
+		Stages: 15,
+		Text:   "aten::pin_memory(Tensor(a) self, Device? device=None) -> Tensor(a)",
+		View:   true,
+	},
+	{
+		Doc:  "Channels rearranged into space by the upscale factor.",
+		Name: "aten.pixel_shuffle.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "upscale_factor",
+				Type: TInt,
+			}},
+			Base: "pixel_shuffle",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::pixel_shuffle(Tensor self, int upscale_factor) -> Tensor",
+	},
+	{
+		Doc:  "Space rearranged into channels by the downscale factor.",
+		Name: "aten.pixel_unshuffle.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "downscale_factor",
+				Type: TInt,
+			}},
+			Base: "pixel_unshuffle",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor",
+	},
+	{
+		Doc:    "Poisson random numbers.",
+		Name:   "aten.poisson.default",
+		Random: true,
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "generator",
+				Opt:        true,
+				Type:       TGenerator,
+			}},
+			Base: "poisson",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::poisson(Tensor self, Generator? generator=None) -> Tensor",
+	},
+	{
+		DTypes: 15484,
+		Decomp: true,
+		Doc:    "The Poisson negative log likelihood, reduced.",
+		Name:   "aten.poisson_nll_loss.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {Name: "target"}, {
+				Name: "log_input",
+				Type: TBool,
+			}, {
+				Name: "full",
+				Type: TBool,
+			}, {
+				Name: "eps",
+				Type: TFloat,
+			}, {
+				Name: "reduction",
+				Type: TInt,
+			}},
+			Base: "poisson_nll_loss",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::poisson_nll_loss(Tensor input, Tensor target, bool log_input, bool full, float eps, int reduction) -> Tensor",
+	},
+	{
+		DTypes: 12288,
+		Decomp: true,
+		Doc:    "Complex numbers from absolute values and angles.",
+		Name:   "aten.polar.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "abs"}, {Name: "angle"}},
+			Base: "polar",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::polar(Tensor abs, Tensor angle) -> Tensor",
+	},
+	{
+		DTypes: 15486,
+		Doc:    "The n-th derivative of the digamma function.",
+		Name:   "aten.polygamma.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "n",
+				Type: TInt,
+			}, {Name: "self"}},
+			Base: "polygamma",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::polygamma(int n, Tensor self) -> Tensor",
+	},
+	{
+		DTypes:     15486,
+		Doc:        "The n-th derivative of the digamma function, written to self.",
+		Functional: AtenPolygammaDefault,
+		Mutates:    true,
+		Name:       "aten.polygamma_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {
+				Name: "n",
+				Type: TInt,
+			}},
+			Base: "polygamma_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::polygamma_(Tensor(a!) self, int n) -> Tensor(a!)",
+	},
+	{
+		DTypes: 130172,
+		Decomp: true,
+		Doc:    "The input itself; bool is refused.",
+		Name:   "aten.positive.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+			}},
+			Base: "positive",
+			NS:   "aten",
+			Rets: []Ret{{Alias: 'a'}},
+		},
+		Stages: 15,
+		Text:   "aten::positive(Tensor(a) self) -> Tensor(a)",
+		View:   true,
+	},
+	{
+		DTypes: 130172,
+		Doc:    "self to the power of exponent.",
+		Name:   "aten.pow.Scalar",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "self",
+				Type: TScalar,
+			}, {Name: "exponent"}},
+			Base:     "pow",
+			NS:       "aten",
+			Overload: "Scalar",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::pow.Scalar(Scalar self, Tensor exponent) -> Tensor",
+	},
+	{
+		DTypes: 130172,
+		Doc:    "self to the power of exponent.",
+		Name:   "aten.pow.Tensor_Scalar",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "exponent",
+				Type: TScalar,
+			}},
+			Base:     "pow",
+			NS:       "aten",
+			Overload: "Tensor_Scalar",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor",
+	},
+	{
+		DTypes: 130172,
+		Doc:    "self to the power of exponent.",
+		Name:   "aten.pow.Tensor_Tensor",
+		Schema: Schema{
+			Args:     []Arg{{Name: "self"}, {Name: "exponent"}},
+			Base:     "pow",
+			NS:       "aten",
+			Overload: "Tensor_Tensor",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor",
+	},
+	{
+		DTypes:     130172,
+		Doc:        "self to the power of exponent, written to self.",
+		Functional: AtenPowScalar,
+		Mutates:    true,
+		Name:       "aten.pow_.Scalar",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {
+				Name: "exponent",
+				Type: TScalar,
+			}},
+			Base:     "pow_",
+			NS:       "aten",
+			Overload: "Scalar",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::pow_.Scalar(Tensor(a!) self, Scalar exponent) -> Tensor(a!)",
+	},
+	{
+		DTypes: 15360,
+		Decomp: true,
+		Doc:    "x above zero, weight*x below, a weight for each channel.",
+		Name:   "aten.prelu.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "weight"}},
+			Base: "prelu",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::prelu(Tensor self, Tensor weight) -> Tensor",
+	},
+	{
+		DTypes: 130174,
+		Doc:    "The product of all elements.",
+		Name:   "aten.prod.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}},
+			Base: "prod",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::prod(Tensor self, *, ScalarType? dtype=None) -> Tensor",
+	},
+	{
+		DTypes: 130174,
+		Doc:    "The product over one dimension.",
+		Name:   "aten.prod.dim_int",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "dim",
+				Type: TInt,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "keepdim",
+				Type:       TBool,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}},
+			Base:     "prod",
+			NS:       "aten",
+			Overload: "dim_int",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "self with source written at flat indices.",
+		Name:   "aten.put.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "index"}, {Name: "source"}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "accumulate",
+				Type:       TBool,
+			}},
+			Base: "put",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor",
+	},
+	{
+		Doc:        "self with source written at flat indices, written to self.",
+		Functional: AtenPutDefault,
+		Mutates:    true,
+		Name:       "aten.put_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {Name: "index"}, {Name: "source"}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "accumulate",
+				Type:       TBool,
+			}},
+			Base: "put_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::put_(Tensor(a!) self, Tensor index, Tensor source, bool accumulate=False) -> Tensor(a!)",
+	},
+	{
+		DTypes: 12288,
+		Decomp: true,
+		Doc:    "Quantiles over one dimension or all, interpolated.",
+		Name:   "aten.quantile.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "q"}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "dim",
+				Opt:        true,
+				Type:       TInt,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "keepdim",
+				Type:       TBool,
+			}, {
+				Default:    "'linear'",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "interpolation",
+				Type:       TStr,
+			}},
+			Base: "quantile",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::quantile(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation='linear') -> Tensor",
+	},
+	{
+		DTypes: 12288,
+		Decomp: true,
+		Doc:    "Quantiles over one dimension or all, interpolated.",
+		Name:   "aten.quantile.scalar",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "q",
+				Type: TFloat,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "dim",
+				Opt:        true,
+				Type:       TInt,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "keepdim",
+				Type:       TBool,
+			}, {
+				Default:    "'linear'",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "interpolation",
+				Type:       TStr,
+			}},
+			Base:     "quantile",
+			NS:       "aten",
+			Overload: "scalar",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::quantile.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, str interpolation='linear') -> Tensor",
+	},
+	{
+		DTypes: 15486,
+		Decomp: true,
+		Doc:    "Radians to degrees.",
+		Name:   "aten.rad2deg.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "rad2deg",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::rad2deg(Tensor self) -> Tensor",
+	},
+	{
+		DTypes:     15486,
+		Doc:        "Radians to degrees, written to self.",
+		Functional: AtenRad2degDefault,
+		Mutates:    true,
+		Name:       "aten.rad2deg_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}},
+			Base: "rad2deg_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::rad2deg_(Tensor(a!) self) -> Tensor(a!)",
+	},
+	{
+		Doc:    "Uniform random numbers in [0, 1).",
+		Name:   "aten.rand.default",
+		Random: true,
+		Schema: Schema{
+			Args: []Arg{{
+				List: true,
+				Name: "size",
+				Type: TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "layout",
+				Opt:        true,
+				Type:       TLayout,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "device",
+				Opt:        true,
+				Type:       TDevice,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "pin_memory",
+				Opt:        true,
+				Type:       TBool,
+			}},
+			Base: "rand",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::rand(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+	},
+	{
+		Doc:    "Uniform random numbers in [0, 1).",
+		Name:   "aten.rand.generator",
+		Random: true,
+		Schema: Schema{
+			Args: []Arg{{
+				List: true,
+				Name: "size",
+				Type: TInt,
+			}, {
+				KwOnly: true,
+				Name:   "generator",
+				Opt:    true,
+				Type:   TGenerator,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "layout",
+				Opt:        true,
+				Type:       TLayout,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "device",
+				Opt:        true,
+				Type:       TDevice,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "pin_memory",
+				Opt:        true,
+				Type:       TBool,
+			}},
+			Base:     "rand",
+			NS:       "aten",
+			Overload: "generator",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::rand.generator(SymInt[] size, *, Generator? generator, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Uniform random numbers in [0, 1) like self.",
+		Name:   "aten.rand_like.default",
+		Random: true,
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "layout",
+				Opt:        true,
+				Type:       TLayout,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "device",
+				Opt:        true,
+				Type:       TDevice,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "pin_memory",
+				Opt:        true,
+				Type:       TBool,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "memory_format",
+				Opt:        true,
+				Type:       TMemoryFormat,
+			}},
+			Base: "rand_like",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::rand_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Uniform random numbers in [0, 1) like self.",
+		Name:   "aten.rand_like.generator",
+		Random: true,
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				KwOnly: true,
+				Name:   "generator",
+				Opt:    true,
+				Type:   TGenerator,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "layout",
+				Opt:        true,
+				Type:       TLayout,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "device",
+				Opt:        true,
+				Type:       TDevice,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "pin_memory",
+				Opt:        true,
+				Type:       TBool,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "memory_format",
+				Opt:        true,
+				Type:       TMemoryFormat,
+			}},
+			Base:     "rand_like",
+			NS:       "aten",
+			Overload: "generator",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::rand_like.generator(Tensor self, *, Generator? generator, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Random integers in [low, high).",
+		Name:   "aten.randint.default",
+		Random: true,
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "high",
+				Type: TInt,
+			}, {
+				List: true,
+				Name: "size",
+				Type: TInt,
+			}, {
+				Default:    "int64",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "layout",
+				Opt:        true,
+				Type:       TLayout,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "device",
+				Opt:        true,
+				Type:       TDevice,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "pin_memory",
+				Opt:        true,
+				Type:       TBool,
+			}},
+			Base: "randint",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::randint(SymInt high, SymInt[] size, *, ScalarType? dtype=int64, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Random integers in [low, high).",
+		Name:   "aten.randint.generator",
+		Random: true,
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "high",
+				Type: TInt,
+			}, {
+				List: true,
+				Name: "size",
+				Type: TInt,
+			}, {
+				KwOnly: true,
+				Name:   "generator",
+				Opt:    true,
+				Type:   TGenerator,
+			}, {
+				Default:    "int64",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "layout",
+				Opt:        true,
+				Type:       TLayout,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "device",
+				Opt:        true,
+				Type:       TDevice,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "pin_memory",
+				Opt:        true,
+				Type:       TBool,
+			}},
+			Base:     "randint",
+			NS:       "aten",
+			Overload: "generator",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::randint.generator(SymInt high, SymInt[] size, *, Generator? generator, ScalarType? dtype=int64, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Random integers in [low, high).",
+		Name:   "aten.randint.low",
+		Random: true,
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "low",
+				Type: TInt,
+			}, {
+				Name: "high",
+				Type: TInt,
+			}, {
+				List: true,
+				Name: "size",
+				Type: TInt,
+			}, {
+				Default:    "int64",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "layout",
+				Opt:        true,
+				Type:       TLayout,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "device",
+				Opt:        true,
+				Type:       TDevice,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "pin_memory",
+				Opt:        true,
+				Type:       TBool,
+			}},
+			Base:     "randint",
+			NS:       "aten",
+			Overload: "low",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::randint.low(SymInt low, SymInt high, SymInt[] size, *, ScalarType? dtype=int64, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Random integers in [low, high).",
+		Name:   "aten.randint.low_generator",
+		Random: true,
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "low",
+				Type: TInt,
+			}, {
+				Name: "high",
+				Type: TInt,
+			}, {
+				List: true,
+				Name: "size",
+				Type: TInt,
+			}, {
+				KwOnly: true,
+				Name:   "generator",
+				Opt:    true,
+				Type:   TGenerator,
+			}, {
+				Default:    "int64",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "layout",
+				Opt:        true,
+				Type:       TLayout,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "device",
+				Opt:        true,
+				Type:       TDevice,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "pin_memory",
+				Opt:        true,
+				Type:       TBool,
+			}},
+			Base:     "randint",
+			NS:       "aten",
+			Overload: "low_generator",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::randint.low_generator(SymInt low, SymInt high, SymInt[] size, *, Generator? generator, ScalarType? dtype=int64, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Random integers in [low, high) like self.",
+		Name:   "aten.randint_like.default",
+		Random: true,
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "high",
+				Type: TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "layout",
+				Opt:        true,
+				Type:       TLayout,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "device",
+				Opt:        true,
+				Type:       TDevice,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "pin_memory",
+				Opt:        true,
+				Type:       TBool,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "memory_format",
+				Opt:        true,
+				Type:       TMemoryFormat,
+			}},
+			Base: "randint_like",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::randint_like(Tensor self, SymInt high, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Random integers in [low, high) like self.",
+		Name:   "aten.randint_like.low_dtype",
+		Random: true,
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "low",
+				Type: TInt,
+			}, {
+				Name: "high",
+				Type: TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "layout",
+				Opt:        true,
+				Type:       TLayout,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "device",
+				Opt:        true,
+				Type:       TDevice,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "pin_memory",
+				Opt:        true,
+				Type:       TBool,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "memory_format",
+				Opt:        true,
+				Type:       TMemoryFormat,
+			}},
+			Base:     "randint_like",
+			NS:       "aten",
+			Overload: "low_dtype",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::randint_like.low_dtype(Tensor self, SymInt low, SymInt high, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+	},
+	{
+		Doc:    "Normal random numbers.",
+		Name:   "aten.randn.default",
+		Random: true,
+		Schema: Schema{
+			Args: []Arg{{
+				List: true,
+				Name: "size",
+				Type: TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "layout",
+				Opt:        true,
+				Type:       TLayout,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "device",
+				Opt:        true,
+				Type:       TDevice,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "pin_memory",
+				Opt:        true,
+				Type:       TBool,
+			}},
+			Base: "randn",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::randn(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+	},
+	{
+		Doc:    "Normal random numbers.",
+		Name:   "aten.randn.generator",
+		Random: true,
+		Schema: Schema{
+			Args: []Arg{{
+				List: true,
+				Name: "size",
+				Type: TInt,
+			}, {
+				KwOnly: true,
+				Name:   "generator",
+				Opt:    true,
+				Type:   TGenerator,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "layout",
+				Opt:        true,
+				Type:       TLayout,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "device",
+				Opt:        true,
+				Type:       TDevice,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "pin_memory",
+				Opt:        true,
+				Type:       TBool,
+			}},
+			Base:     "randn",
+			NS:       "aten",
+			Overload: "generator",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::randn.generator(SymInt[] size, *, Generator? generator, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Normal random numbers like self.",
+		Name:   "aten.randn_like.default",
+		Random: true,
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "layout",
+				Opt:        true,
+				Type:       TLayout,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "device",
+				Opt:        true,
+				Type:       TDevice,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "pin_memory",
+				Opt:        true,
+				Type:       TBool,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "memory_format",
+				Opt:        true,
+				Type:       TMemoryFormat,
+			}},
+			Base: "randn_like",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::randn_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Normal random numbers like self.",
+		Name:   "aten.randn_like.generator",
+		Random: true,
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				KwOnly: true,
+				Name:   "generator",
+				Opt:    true,
+				Type:   TGenerator,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "layout",
+				Opt:        true,
+				Type:       TLayout,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "device",
+				Opt:        true,
+				Type:       TDevice,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "pin_memory",
+				Opt:        true,
+				Type:       TBool,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "memory_format",
+				Opt:        true,
+				Type:       TMemoryFormat,
+			}},
+			Base:     "randn_like",
+			NS:       "aten",
+			Overload: "generator",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::randn_like.generator(Tensor self, *, Generator? generator, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+	},
+	{
+		Doc:    "Random integers like self.",
+		Name:   "aten.random.default",
+		Random: true,
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "generator",
+				Opt:        true,
+				Type:       TGenerator,
+			}},
+			Base: "random",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::random(Tensor self, *, Generator? generator=None) -> Tensor",
+	},
+	{
+		Doc:    "Random integers like self.",
+		Name:   "aten.random.from",
+		Random: true,
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "from",
+				Type: TInt,
+			}, {
+				Name: "to",
+				Opt:  true,
+				Type: TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "generator",
+				Opt:        true,
+				Type:       TGenerator,
+			}},
+			Base:     "random",
+			NS:       "aten",
+			Overload: "from",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::random.from(Tensor self, int from, int? to, *, Generator? generator=None) -> Tensor",
+	},
+	{
+		Doc:    "Random integers like self.",
+		Name:   "aten.random.to",
+		Random: true,
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "to",
+				Type: TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "generator",
+				Opt:        true,
+				Type:       TGenerator,
+			}},
+			Base:     "random",
+			NS:       "aten",
+			Overload: "to",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::random.to(Tensor self, int to, *, Generator? generator=None) -> Tensor",
+	},
+	{
+		Doc:        "Random integers like self.",
+		Functional: AtenRandomDefault,
+		Mutates:    true,
+		Name:       "aten.random_.default",
+		Random:     true,
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "generator",
+				Opt:        true,
+				Type:       TGenerator,
+			}},
+			Base: "random_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::random_(Tensor(a!) self, *, Generator? generator=None) -> Tensor(a!)",
+	},
+	{
+		Doc:        "Random integers like self.",
+		Functional: AtenRandomFrom,
+		Mutates:    true,
+		Name:       "aten.random_.from",
+		Random:     true,
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {
+				Name: "from",
+				Type: TInt,
+			}, {
+				Name: "to",
+				Opt:  true,
+				Type: TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "generator",
+				Opt:        true,
+				Type:       TGenerator,
+			}},
+			Base:     "random_",
+			NS:       "aten",
+			Overload: "from",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::random_.from(Tensor(a!) self, int from, int? to, *, Generator? generator=None) -> Tensor(a!)",
+	},
+	{
+		Doc:        "Random integers like self.",
+		Functional: AtenRandomTo,
+		Mutates:    true,
+		Name:       "aten.random_.to",
+		Random:     true,
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {
+				Name: "to",
+				Type: TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "generator",
+				Opt:        true,
+				Type:       TGenerator,
+			}},
+			Base:     "random_",
+			NS:       "aten",
+			Overload: "to",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::random_.to(Tensor(a!) self, int to, *, Generator? generator=None) -> Tensor(a!)",
+	},
+	{
+		Doc:    "A random permutation.",
+		Name:   "aten.randperm.default",
+		Random: true,
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "n",
+				Type: TInt,
+			}, {
+				Default:    "int64",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "layout",
+				Opt:        true,
+				Type:       TLayout,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "device",
+				Opt:        true,
+				Type:       TDevice,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "pin_memory",
+				Opt:        true,
+				Type:       TBool,
+			}},
+			Base: "randperm",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::randperm(SymInt n, *, ScalarType? dtype=int64, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+	},
+	{
+		Doc:    "A random permutation.",
+		Name:   "aten.randperm.generator",
+		Random: true,
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "n",
+				Type: TInt,
+			}, {
+				KwOnly: true,
+				Name:   "generator",
+				Opt:    true,
+				Type:   TGenerator,
+			}, {
+				Default:    "int64",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "layout",
+				Opt:        true,
+				Type:       TLayout,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "device",
+				Opt:        true,
+				Type:       TDevice,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "pin_memory",
+				Opt:        true,
+				Type:       TBool,
+			}},
+			Base:     "randperm",
+			NS:       "aten",
+			Overload: "generator",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::randperm.generator(SymInt n, *, Generator? generator, ScalarType? dtype=int64, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+	},
+	{
+		Doc:  "Numbers from start to end (included) in steps.",
+		Name: "aten.range.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "start",
+				Type: TScalar,
+			}, {
+				Name: "end",
+				Type: TScalar,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "layout",
+				Opt:        true,
+				Type:       TLayout,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "device",
+				Opt:        true,
+				Type:       TDevice,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "pin_memory",
+				Opt:        true,
+				Type:       TBool,
+			}},
+			Base: "range",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::range(Scalar start, Scalar end, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+	},
+	{
+		Doc:  "Numbers from start to end (included) in steps.",
+		Name: "aten.range.step",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "start",
+				Type: TScalar,
+			}, {
+				Name: "end",
+				Type: TScalar,
+			}, {
+				Default:    "1",
+				HasDefault: true,
+				Name:       "step",
+				Type:       TScalar,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "layout",
+				Opt:        true,
+				Type:       TLayout,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "device",
+				Opt:        true,
+				Type:       TDevice,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "pin_memory",
+				Opt:        true,
+				Type:       TBool,
+			}},
+			Base:     "range",
+			NS:       "aten",
+			Overload: "step",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::range.step(Scalar start, Scalar end, Scalar step=1, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "All elements in one dimension.",
+		Name:   "aten.ravel.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+			}},
+			Base: "ravel",
+			NS:   "aten",
+			Rets: []Ret{{Alias: 'a'}},
+		},
+		Stages: 15,
+		Text:   "aten::ravel(Tensor(a) self) -> Tensor(a)",
+		View:   true,
+	},
+	{
+		DTypes: 130174,
+		Decomp: true,
+		Doc:    "The real part of every element, as a view.",
+		Name:   "aten.real.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+			}},
+			Base: "real",
+			NS:   "aten",
+			Rets: []Ret{{Alias: 'a'}},
+		},
+		Stages: 15,
+		Text:   "aten::real(Tensor(a) self) -> Tensor(a)",
+		View:   true,
+	},
+	{
+		DTypes: 130174,
+		Doc:    "One over every element.",
+		Name:   "aten.reciprocal.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "reciprocal",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::reciprocal(Tensor self) -> Tensor",
+	},
+	{
+		DTypes:     130174,
+		Doc:        "One over every element, written to self.",
+		Functional: AtenReciprocalDefault,
+		Mutates:    true,
+		Name:       "aten.reciprocal_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}},
+			Base: "reciprocal_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::reciprocal_(Tensor(a!) self) -> Tensor(a!)",
+	},
+	{
+		Doc:  "Padding that mirrors without the border.",
+		Name: "aten.reflection_pad1d.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				List: true,
+				Name: "padding",
+				Size: 2,
+				Type: TInt,
+			}},
+			Base: "reflection_pad1d",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::reflection_pad1d(Tensor self, SymInt[2] padding) -> Tensor",
+	},
+	{
+		Doc:  "Padding that mirrors without the border.",
+		Name: "aten.reflection_pad2d.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				List: true,
+				Name: "padding",
+				Size: 4,
+				Type: TInt,
+			}},
+			Base: "reflection_pad2d",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::reflection_pad2d(Tensor self, SymInt[4] padding) -> Tensor",
+	},
+	{
+		Doc:  "Padding that mirrors without the border.",
+		Name: "aten.reflection_pad3d.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				List: true,
+				Name: "padding",
+				Size: 6,
+				Type: TInt,
+			}},
+			Base: "reflection_pad3d",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::reflection_pad3d(Tensor self, SymInt[6] padding) -> Tensor",
+	},
+	{
+		DTypes: 15484,
+		Doc:    "max(x, 0).",
+		Name:   "aten.relu.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "relu",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::relu(Tensor self) -> Tensor",
+	},
+	{
+		DTypes: 15484,
+		Decomp: true,
+		Doc:    "min(max(x, 0), 6).",
+		Name:   "aten.relu6.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "relu6",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::relu6(Tensor self) -> Tensor",
+	},
+	{
+		DTypes:     15484,
+		Doc:        "min(max(x, 0), 6), written to self.",
+		Functional: AtenRelu6Default,
+		Mutates:    true,
+		Name:       "aten.relu6_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}},
+			Base: "relu6_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::relu6_(Tensor(a!) self) -> Tensor(a!)",
+	},
+	{
+		DTypes:     15484,
+		Doc:        "max(x, 0), written to self.",
+		Functional: AtenReluDefault,
+		Mutates:    true,
+		Name:       "aten.relu_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}},
+			Base: "relu_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::relu_(Tensor(a!) self) -> Tensor(a!)",
+	},
+	{
+		DTypes: 15484,
+		Doc:    "The remainder with the sign of the divisor.",
+		Name:   "aten.remainder.Scalar",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "other",
+				Type: TScalar,
+			}},
+			Base:     "remainder",
+			NS:       "aten",
+			Overload: "Scalar",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::remainder.Scalar(Tensor self, Scalar other) -> Tensor",
+	},
+	{
+		DTypes: 15484,
+		Doc:    "The remainder with the sign of the divisor.",
+		Name:   "aten.remainder.Scalar_Tensor",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "self",
+				Type: TScalar,
+			}, {Name: "other"}},
+			Base:     "remainder",
+			NS:       "aten",
+			Overload: "Scalar_Tensor",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::remainder.Scalar_Tensor(Scalar self, Tensor other) -> Tensor",
+	},
+	{
+		DTypes: 15484,
+		Doc:    "The remainder with the sign of the divisor.",
+		Name:   "aten.remainder.Tensor",
+		Schema: Schema{
+			Args:     []Arg{{Name: "self"}, {Name: "other"}},
+			Base:     "remainder",
+			NS:       "aten",
+			Overload: "Tensor",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::remainder.Tensor(Tensor self, Tensor other) -> Tensor",
+	},
+	{
+		DTypes:     15484,
+		Doc:        "The remainder with the sign of the divisor, written to self.",
+		Functional: AtenRemainderScalar,
+		Mutates:    true,
+		Name:       "aten.remainder_.Scalar",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {
+				Name: "other",
+				Type: TScalar,
+			}},
+			Base:     "remainder_",
+			NS:       "aten",
+			Overload: "Scalar",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::remainder_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
+	},
+	{
+		DTypes:     15484,
+		Doc:        "The remainder with the sign of the divisor, written to self.",
+		Functional: AtenRemainderTensor,
+		Mutates:    true,
+		Name:       "aten.remainder_.Tensor",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {Name: "other"}},
+			Base:     "remainder_",
+			NS:       "aten",
+			Overload: "Tensor",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::remainder_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
+	},
+	{
+		DTypes: 130048,
+		Decomp: true,
+		Doc:    "Sub-tensors along a dimension scaled so that their p-norm is at most maxnorm.",
+		Name:   "aten.renorm.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "p",
+				Type: TScalar,
+			}, {
+				Name: "dim",
+				Type: TInt,
+			}, {
+				Name: "maxnorm",
+				Type: TScalar,
+			}},
+			Base: "renorm",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor",
+	},
+	{
+		DTypes:     130048,
+		Doc:        "Sub-tensors along a dimension scaled so that their p-norm is at most maxnorm, written to self.",
+		Functional: AtenRenormDefault,
+		Mutates:    true,
+		Name:       "aten.renorm_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {
+				Name: "p",
+				Type: TScalar,
+			}, {
+				Name: "dim",
+				Type: TInt,
+			}, {
+				Name: "maxnorm",
+				Type: TScalar,
+			}},
+			Base: "renorm_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::renorm_(Tensor(a!) self, Scalar p, int dim, Scalar maxnorm) -> Tensor(a!)",
+	},
+	{
+		Doc:  "The tensor repeated the given number of times in each dimension.",
+		Name: "aten.repeat.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				List: true,
+				Name: "repeats",
+				Type: TInt,
+			}},
+			Base: "repeat",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::repeat(Tensor self, SymInt[] repeats) -> Tensor",
+	},
+	{
+		Doc:  "Indices, each repeated as often as its count says.",
+		Name: "aten.repeat_interleave.Tensor",
+		Schema: Schema{
+			Args: []Arg{{Name: "repeats"}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "output_size",
+				Opt:        true,
+				Type:       TInt,
+			}},
+			Base:     "repeat_interleave",
+			NS:       "aten",
+			Overload: "Tensor",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::repeat_interleave.Tensor(Tensor repeats, *, SymInt? output_size=None) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Each element along a dimension repeated as often as its count says.",
+		Name:   "aten.repeat_interleave.self_Tensor",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "repeats"}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "dim",
+				Opt:        true,
+				Type:       TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "output_size",
+				Opt:        true,
+				Type:       TInt,
+			}},
+			Base:     "repeat_interleave",
+			NS:       "aten",
+			Overload: "self_Tensor",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? dim=None, *, SymInt? output_size=None) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Each element along a dimension repeated.",
+		Name:   "aten.repeat_interleave.self_int",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "repeats",
+				Type: TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "dim",
+				Opt:        true,
+				Type:       TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "output_size",
+				Opt:        true,
+				Type:       TInt,
+			}},
+			Base:     "repeat_interleave",
+			NS:       "aten",
+			Overload: "self_int",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::repeat_interleave.self_int(Tensor self, SymInt repeats, int? dim=None, *, SymInt? output_size=None) -> Tensor",
+	},
+	{
+		Doc:  "Padding that repeats the border.",
+		Name: "aten.replication_pad1d.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				List: true,
+				Name: "padding",
+				Size: 2,
+				Type: TInt,
+			}},
+			Base: "replication_pad1d",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::replication_pad1d(Tensor self, SymInt[2] padding) -> Tensor",
+	},
+	{
+		Doc:  "Padding that repeats the border.",
+		Name: "aten.replication_pad2d.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				List: true,
+				Name: "padding",
+				Size: 4,
+				Type: TInt,
+			}},
+			Base: "replication_pad2d",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::replication_pad2d(Tensor self, SymInt[4] padding) -> Tensor",
+	},
+	{
+		Doc:  "Padding that repeats the border.",
+		Name: "aten.replication_pad3d.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				List: true,
+				Name: "padding",
+				Size: 6,
+				Type: TInt,
+			}},
+			Base: "replication_pad3d",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::replication_pad3d(Tensor self, SymInt[6] padding) -> Tensor",
+	},
+	{
+		Doc:     "Sets the gradient flag, which has no meaning here.",
+		Mutates: true,
+		Name:    "aten.requires_grad_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {
+				Default:    "True",
+				HasDefault: true,
+				Name:       "requires_grad",
+				Type:       TBool,
+			}},
+			Base: "requires_grad_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::requires_grad_(Tensor(a!) self, bool requires_grad=True) -> Tensor(a!)",
+	},
+	{
+		Decomp: true,
+		Doc:    "The same elements in another shape; a copy where strides ask for it.",
+		Name:   "aten.reshape.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+			}, {
+				List: true,
+				Name: "shape",
+				Type: TInt,
+			}},
+			Base: "reshape",
+			NS:   "aten",
+			Rets: []Ret{{Alias: 'a'}},
+		},
+		Stages: 15,
+		Text:   "aten::reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)",
+		View:   true,
+	},
+	{
+		Decomp: true,
+		Doc:    "reshape with the shape of other.",
+		Name:   "aten.reshape_as.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+			}, {Name: "other"}},
+			Base: "reshape_as",
+			NS:   "aten",
+			Rets: []Ret{{Alias: 'a'}},
+		},
+		Stages: 15,
+		Text:   "aten::reshape_as(Tensor(a) self, Tensor other) -> Tensor(a)",
+		View:   true,
+	},
+	{
+		Doc:     "The tensor with another size over the same storage.",
+		Mutates: true,
+		Name:    "aten.resize_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {
+				List: true,
+				Name: "size",
+				Type: TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "memory_format",
+				Opt:        true,
+				Type:       TMemoryFormat,
+			}},
+			Base: "resize_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::resize_(Tensor(a!) self, SymInt[] size, *, MemoryFormat? memory_format=None) -> Tensor(a!)",
+	},
+	{
+		DTypes: 130174,
+		Decomp: true,
+		Doc:    "The input with a lazy conjugation written out.",
+		Name:   "aten.resolve_conj.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+			}},
+			Base: "resolve_conj",
+			NS:   "aten",
+			Rets: []Ret{{Alias: 'a'}},
+		},
+		Stages: 15,
+		Text:   "aten::resolve_conj(Tensor(a) self) -> Tensor(a)",
+		View:   true,
+	},
+	{
+		DTypes: 130174,
+		Decomp: true,
+		Doc:    "The input with a lazy negation written out.",
+		Name:   "aten.resolve_neg.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+			}},
+			Base: "resolve_neg",
+			NS:   "aten",
+			Rets: []Ret{{Alias: 'a'}},
+		},
+		Stages: 15,
+		Text:   "aten::resolve_neg(Tensor(a) self) -> Tensor(a)",
+		View:   true,
+	},
+	{
+		DTypes: 130048,
+		Decomp: true,
+		Doc:    "Division by the root mean square over the last dimensions.",
+		Name:   "aten.rms_norm.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {
+				List: true,
+				Name: "normalized_shape",
+				Type: TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "weight",
+				Opt:        true,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "eps",
+				Opt:        true,
+				Type:       TFloat,
+			}},
+			Base: "rms_norm",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::rms_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "A recurrent network with relu over padded sequences.",
+		Name:   "aten.rnn_relu.input",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {Name: "hx"}, {
+				List: true,
+				Name: "params",
+			}, {
+				Name: "has_biases",
+				Type: TBool,
+			}, {
+				Name: "num_layers",
+				Type: TInt,
+			}, {
+				Name: "dropout",
+				Type: TFloat,
+			}, {
+				Name: "train",
+				Type: TBool,
+			}, {
+				Name: "bidirectional",
+				Type: TBool,
+			}, {
+				Name: "batch_first",
+				Type: TBool,
+			}},
+			Base:     "rnn_relu",
+			NS:       "aten",
+			Overload: "input",
+			Rets:     []Ret{{}, {}},
+		},
+		Stages: 15,
+		Text:   "aten::rnn_relu.input(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor)",
+	},
+	{
+		Decomp: true,
+		Doc:    "One step of a recurrent network.",
+		Name:   "aten.rnn_relu_cell.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {Name: "hx"}, {Name: "w_ih"}, {Name: "w_hh"}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "b_ih",
+				Opt:        true,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "b_hh",
+				Opt:        true,
+			}},
+			Base: "rnn_relu_cell",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::rnn_relu_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "A recurrent network with tanh over padded sequences.",
+		Name:   "aten.rnn_tanh.input",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {Name: "hx"}, {
+				List: true,
+				Name: "params",
+			}, {
+				Name: "has_biases",
+				Type: TBool,
+			}, {
+				Name: "num_layers",
+				Type: TInt,
+			}, {
+				Name: "dropout",
+				Type: TFloat,
+			}, {
+				Name: "train",
+				Type: TBool,
+			}, {
+				Name: "bidirectional",
+				Type: TBool,
+			}, {
+				Name: "batch_first",
+				Type: TBool,
+			}},
+			Base:     "rnn_tanh",
+			NS:       "aten",
+			Overload: "input",
+			Rets:     []Ret{{}, {}},
+		},
+		Stages: 15,
+		Text:   "aten::rnn_tanh.input(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor)",
+	},
+	{
+		Decomp: true,
+		Doc:    "One step of a recurrent network.",
+		Name:   "aten.rnn_tanh_cell.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {Name: "hx"}, {Name: "w_ih"}, {Name: "w_hh"}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "b_ih",
+				Opt:        true,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "b_hh",
+				Opt:        true,
+			}},
+			Base: "rnn_tanh_cell",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::rnn_tanh_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Elements shifted along dimensions, wrapping around.",
+		Name:   "aten.roll.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				List: true,
+				Name: "shifts",
+				Size: 1,
+				Type: TInt,
+			}, {
+				Default:    "[]",
+				HasDefault: true,
+				List:       true,
+				Name:       "dims",
+				Size:       1,
+				Type:       TInt,
+			}},
+			Base: "roll",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::roll(Tensor self, SymInt[1] shifts, int[1] dims=[]) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "A quarter turn of a plane, k times.",
+		Name:   "aten.rot90.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "1",
+				HasDefault: true,
+				Name:       "k",
+				Type:       TInt,
+			}, {
+				Default:    "[0, 1]",
+				HasDefault: true,
+				List:       true,
+				Name:       "dims",
+				Type:       TInt,
+			}},
+			Base: "rot90",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::rot90(Tensor self, int k=1, int[] dims=[0, 1]) -> Tensor",
+	},
+	{
+		DTypes: 15484,
+		Decomp: true,
+		Doc:    "Rounds to the given number of decimals, halves to even.",
+		Name:   "aten.round.decimals",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				KwOnly: true,
+				Name:   "decimals",
+				Type:   TInt,
+			}},
+			Base:     "round",
+			NS:       "aten",
+			Overload: "decimals",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::round.decimals(Tensor self, *, int decimals) -> Tensor",
+	},
+	{
+		DTypes: 15484,
+		Doc:    "The nearest integer, halves to the even one.",
+		Name:   "aten.round.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "round",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::round(Tensor self) -> Tensor",
+	},
+	{
+		DTypes:     15484,
+		Doc:        "Rounds to the given number of decimals, halves to even, written to self.",
+		Functional: AtenRoundDecimals,
+		Mutates:    true,
+		Name:       "aten.round_.decimals",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {
+				KwOnly: true,
+				Name:   "decimals",
+				Type:   TInt,
+			}},
+			Base:     "round_",
+			NS:       "aten",
+			Overload: "decimals",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::round_.decimals(Tensor(a!) self, *, int decimals) -> Tensor(a!)",
+	},
+	{
+		DTypes:     15484,
+		Doc:        "The nearest integer, halves to the even one, written to self.",
+		Functional: AtenRoundDefault,
+		Mutates:    true,
+		Name:       "aten.round_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}},
+			Base: "round_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::round_(Tensor(a!) self) -> Tensor(a!)",
+	},
+	{
+		Decomp: true,
+		Doc:    "The same as aten.vstack.",
+		Name:   "aten.row_stack.default",
+		SameAs: AtenVstackDefault,
+		Schema: Schema{
+			Args: []Arg{{
+				List: true,
+				Name: "tensors",
+			}},
+			Base: "row_stack",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::row_stack(Tensor[] tensors) -> Tensor",
+	},
+	{
+		DTypes: 14336,
+		Decomp: true,
+		Doc:    "leaky_relu with a random slope while training.",
+		Name:   "aten.rrelu.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "0.125",
+				HasDefault: true,
+				Name:       "lower",
+				Type:       TScalar,
+			}, {
+				Default:    "0.3333333333333333",
+				HasDefault: true,
+				Name:       "upper",
+				Type:       TScalar,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "training",
+				Type:       TBool,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "generator",
+				Opt:        true,
+				Type:       TGenerator,
+			}},
+			Base: "rrelu",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::rrelu(Tensor self, Scalar lower=0.125, Scalar upper=0.3333333333333333, bool training=False, Generator? generator=None) -> Tensor",
+	},
+	{
+		DTypes:     14336,
+		Doc:        "leaky_relu with a random slope while training, written to self.",
+		Functional: AtenRreluDefault,
+		Mutates:    true,
+		Name:       "aten.rrelu_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {
+				Default:    "0.125",
+				HasDefault: true,
+				Name:       "lower",
+				Type:       TScalar,
+			}, {
+				Default:    "0.3333333333333333",
+				HasDefault: true,
+				Name:       "upper",
+				Type:       TScalar,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "training",
+				Type:       TBool,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "generator",
+				Opt:        true,
+				Type:       TGenerator,
+			}},
+			Base: "rrelu_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::rrelu_(Tensor(a!) self, Scalar lower=0.125, Scalar upper=0.3333333333333333, bool training=False, Generator? generator=None) -> Tensor(a!)",
+	},
+	{
+		DTypes: 130174,
+		Doc:    "One over the square root of every element.",
+		Name:   "aten.rsqrt.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "rsqrt",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::rsqrt(Tensor self) -> Tensor",
+	},
+	{
+		DTypes:     130174,
+		Doc:        "One over the square root of every element, written to self.",
+		Functional: AtenRsqrtDefault,
+		Mutates:    true,
+		Name:       "aten.rsqrt_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}},
+			Base: "rsqrt_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::rsqrt_(Tensor(a!) self) -> Tensor(a!)",
+	},
+	{
+		DTypes: 130172,
+		Decomp: true,
+		Doc:    "other - alpha*self.",
+		Name:   "aten.rsub.Scalar",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "other",
+				Type: TScalar,
+			}, {
+				Default:    "1",
+				HasDefault: true,
+				Name:       "alpha",
+				Type:       TScalar,
+			}},
+			Base:     "rsub",
+			NS:       "aten",
+			Overload: "Scalar",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::rsub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor",
+	},
+	{
+		DTypes: 130172,
+		Decomp: true,
+		Doc:    "other - alpha*self.",
+		Name:   "aten.rsub.Tensor",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "other"}, {
+				Default:    "1",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "alpha",
+				Type:       TScalar,
+			}},
+			Base:     "rsub",
+			NS:       "aten",
+			Overload: "Tensor",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
+	},
+	{
+		Doc:  "A number as a tensor without dimensions.",
+		Name: "aten.scalar_tensor.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "s",
+				Type: TScalar,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "layout",
+				Opt:        true,
+				Type:       TLayout,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "device",
+				Opt:        true,
+				Type:       TDevice,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "pin_memory",
+				Opt:        true,
+				Type:       TBool,
+			}},
+			Base: "scalar_tensor",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::scalar_tensor(Scalar s, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+	},
+	{
+		DTypes: 15360,
+		Decomp: true,
+		Doc:    "softmax(query key^T * scale + mask) value.",
+		Name:   "aten.scaled_dot_product_attention.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "query"}, {Name: "key"}, {Name: "value"}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "attn_mask",
+				Opt:        true,
+			}, {
+				Default:    "0.0",
+				HasDefault: true,
+				Name:       "dropout_p",
+				Type:       TFloat,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "is_causal",
+				Type:       TBool,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "scale",
+				Opt:        true,
+				Type:       TFloat,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "enable_gqa",
+				Type:       TBool,
+			}},
+			Base: "scaled_dot_product_attention",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0.0, bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor",
+	},
+	{
+		Doc:  "self with src added or multiplied where the index tensor says.",
+		Name: "aten.scatter.reduce",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "dim",
+				Type: TInt,
+			}, {Name: "index"}, {Name: "src"}, {
+				KwOnly: true,
+				Name:   "reduce",
+				Type:   TStr,
+			}},
+			Base:     "scatter",
+			NS:       "aten",
+			Overload: "reduce",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor",
+	},
+	{
+		Doc:  "self with src written where the index tensor says along a dimension.",
+		Name: "aten.scatter.src",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "dim",
+				Type: TInt,
+			}, {Name: "index"}, {Name: "src"}},
+			Base:     "scatter",
+			NS:       "aten",
+			Overload: "src",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
+	},
+	{
+		Doc:  "self with src written where the index tensor says along a dimension.",
+		Name: "aten.scatter.value",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "dim",
+				Type: TInt,
+			}, {Name: "index"}, {
+				Name: "value",
+				Type: TScalar,
+			}},
+			Base:     "scatter",
+			NS:       "aten",
+			Overload: "value",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
+	},
+	{
+		Doc:  "self with src added or multiplied where the index tensor says.",
+		Name: "aten.scatter.value_reduce",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "dim",
+				Type: TInt,
+			}, {Name: "index"}, {
+				Name: "value",
+				Type: TScalar,
+			}, {
+				KwOnly: true,
+				Name:   "reduce",
+				Type:   TStr,
+			}},
+			Base:     "scatter",
+			NS:       "aten",
+			Overload: "value_reduce",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor",
+	},
+	{
+		Doc:        "self with src added or multiplied where the index tensor says, written to self.",
+		Functional: AtenScatterReduce,
+		Mutates:    true,
+		Name:       "aten.scatter_.reduce",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {
+				Name: "dim",
+				Type: TInt,
+			}, {Name: "index"}, {Name: "src"}, {
+				KwOnly: true,
+				Name:   "reduce",
+				Type:   TStr,
+			}},
+			Base:     "scatter_",
+			NS:       "aten",
+			Overload: "reduce",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::scatter_.reduce(Tensor(a!) self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor(a!)",
+	},
+	{
+		Doc:        "self with src written where the index tensor says along a dimension, written to self.",
+		Functional: AtenScatterSrc,
+		Mutates:    true,
+		Name:       "aten.scatter_.src",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {
+				Name: "dim",
+				Type: TInt,
+			}, {Name: "index"}, {Name: "src"}},
+			Base:     "scatter_",
+			NS:       "aten",
+			Overload: "src",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::scatter_.src(Tensor(a!) self, int dim, Tensor index, Tensor src) -> Tensor(a!)",
+	},
+	{
+		Doc:        "self with src written where the index tensor says along a dimension, written to self.",
+		Functional: AtenScatterValue,
+		Mutates:    true,
+		Name:       "aten.scatter_.value",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {
+				Name: "dim",
+				Type: TInt,
+			}, {Name: "index"}, {
+				Name: "value",
+				Type: TScalar,
+			}},
+			Base:     "scatter_",
+			NS:       "aten",
+			Overload: "value",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::scatter_.value(Tensor(a!) self, int dim, Tensor index, Scalar value) -> Tensor(a!)",
+	},
+	{
+		Doc:        "self with src added or multiplied where the index tensor says, written to self.",
+		Functional: AtenScatterValueReduce,
+		Mutates:    true,
+		Name:       "aten.scatter_.value_reduce",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {
+				Name: "dim",
+				Type: TInt,
+			}, {Name: "index"}, {
+				Name: "value",
+				Type: TScalar,
+			}, {
+				KwOnly: true,
+				Name:   "reduce",
+				Type:   TStr,
+			}},
+			Base:     "scatter_",
+			NS:       "aten",
+			Overload: "value_reduce",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::scatter_.value_reduce(Tensor(a!) self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor(a!)",
+	},
+	{
+		Doc:  "self with src added where the index tensor says.",
+		Name: "aten.scatter_add.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "dim",
+				Type: TInt,
+			}, {Name: "index"}, {Name: "src"}},
+			Base: "scatter_add",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
+	},
+	{
+		Doc:        "self with src added where the index tensor says, written to self.",
+		Functional: AtenScatterAddDefault,
+		Mutates:    true,
+		Name:       "aten.scatter_add_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {
+				Name: "dim",
+				Type: TInt,
+			}, {Name: "index"}, {Name: "src"}},
+			Base: "scatter_add_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::scatter_add_(Tensor(a!) self, int dim, Tensor index, Tensor src) -> Tensor(a!)",
+	},
+	{
+		Doc:  "self with src reduced (sum, prod, mean, amax, amin) where the index tensor says.",
+		Name: "aten.scatter_reduce.two",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "dim",
+				Type: TInt,
+			}, {Name: "index"}, {Name: "src"}, {
+				Name: "reduce",
+				Type: TStr,
+			}, {
+				Default:    "True",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "include_self",
+				Type:       TBool,
+			}},
+			Base:     "scatter_reduce",
+			NS:       "aten",
+			Overload: "two",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor",
+	},
+	{
+		Doc:        "self with src reduced (sum, prod, mean, amax, amin) where the index tensor says, written to self.",
+		Functional: AtenScatterReduceTwo,
+		Mutates:    true,
+		Name:       "aten.scatter_reduce_.two",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {
+				Name: "dim",
+				Type: TInt,
+			}, {Name: "index"}, {Name: "src"}, {
+				Name: "reduce",
+				Type: TStr,
+			}, {
+				Default:    "True",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "include_self",
+				Type:       TBool,
+			}},
+			Base:     "scatter_reduce_",
+			NS:       "aten",
+			Overload: "two",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::scatter_reduce_.two(Tensor(a!) self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor(a!)",
+	},
+	{
+		Decomp: true,
+		Doc:    "Places where elements would be inserted into sorted sequences.",
+		Name:   "aten.searchsorted.Scalar",
+		Schema: Schema{
+			Args: []Arg{{Name: "sorted_sequence"}, {
+				Name: "self",
+				Type: TScalar,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "out_int32",
+				Type:       TBool,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "right",
+				Type:       TBool,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "side",
+				Opt:        true,
+				Type:       TStr,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "sorter",
+				Opt:        true,
+			}},
+			Base:     "searchsorted",
+			NS:       "aten",
+			Overload: "Scalar",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::searchsorted.Scalar(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Places where elements would be inserted into sorted sequences.",
+		Name:   "aten.searchsorted.Tensor",
+		Schema: Schema{
+			Args: []Arg{{Name: "sorted_sequence"}, {Name: "self"}, {
+				Default:    "False",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "out_int32",
+				Type:       TBool,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "right",
+				Type:       TBool,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "side",
+				Opt:        true,
+				Type:       TStr,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "sorter",
+				Opt:        true,
+			}},
+			Base:     "searchsorted",
+			NS:       "aten",
+			Overload: "Tensor",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) -> Tensor",
+	},
+	{
+		Doc:  "One index along a dimension, which goes away.",
+		Name: "aten.select.int",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+			}, {
+				Name: "dim",
+				Type: TInt,
+			}, {
+				Name: "index",
+				Type: TInt,
+			}},
+			Base:     "select",
+			NS:       "aten",
+			Overload: "int",
+			Rets:     []Ret{{Alias: 'a'}},
+		},
+		Stages: 15,
+		Text:   "aten::select.int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)",
+		View:   true,
+	},
+	{
+		Doc:  "self with src in place of one index.",
+		Name: "aten.select_scatter.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "src"}, {
+				Name: "dim",
+				Type: TInt,
+			}, {
+				Name: "index",
+				Type: TInt,
+			}},
+			Base: "select_scatter",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::select_scatter(Tensor self, Tensor src, int dim, SymInt index) -> Tensor",
+	},
+	{
+		DTypes: 15360,
+		Decomp: true,
+		Doc:    "elu with the self-normalising constants.",
+		Name:   "aten.selu.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "selu",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::selu(Tensor self) -> Tensor",
+	},
+	{
+		DTypes:     15360,
+		Doc:        "elu with the self-normalising constants, written to self.",
+		Functional: AtenSeluDefault,
+		Mutates:    true,
+		Name:       "aten.selu_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}},
+			Base: "selu_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::selu_(Tensor(a!) self) -> Tensor(a!)",
+	},
+	{
+		DTypes: 130174,
+		Decomp: true,
+		Doc:    "The sign; for complex elements the unit vector of the same direction.",
+		Name:   "aten.sgn.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "sgn",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::sgn(Tensor self) -> Tensor",
+	},
+	{
+		DTypes:     130174,
+		Doc:        "The sign; for complex elements the unit vector of the same direction, written to self.",
+		Functional: AtenSgnDefault,
+		Mutates:    true,
+		Name:       "aten.sgn_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}},
+			Base: "sgn_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::sgn_(Tensor(a!) self) -> Tensor(a!)",
+	},
+	{
+		DTypes: 130174,
+		Doc:    "1 / (1 + exp(-x)).",
+		Name:   "aten.sigmoid.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "sigmoid",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::sigmoid(Tensor self) -> Tensor",
+	},
+	{
+		DTypes:     130174,
+		Doc:        "1 / (1 + exp(-x)), written to self.",
+		Functional: AtenSigmoidDefault,
+		Mutates:    true,
+		Name:       "aten.sigmoid_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}},
+			Base: "sigmoid_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::sigmoid_(Tensor(a!) self) -> Tensor(a!)",
+	},
+	{
+		DTypes: 15486,
+		Doc:    "-1, 0 or 1 by the element's sign.",
+		Name:   "aten.sign.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "sign",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::sign(Tensor self) -> Tensor",
+	},
+	{
+		DTypes:     15486,
+		Doc:        "-1, 0 or 1 by the element's sign, written to self.",
+		Functional: AtenSignDefault,
+		Mutates:    true,
+		Name:       "aten.sign_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}},
+			Base: "sign_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::sign_(Tensor(a!) self) -> Tensor(a!)",
+	},
+	{
+		DTypes: 15486,
+		Decomp: true,
+		Doc:    "Whether the sign bit is set; true for negative zero.",
+		Name:   "aten.signbit.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "signbit",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::signbit(Tensor self) -> Tensor",
+	},
+	{
+		DTypes: 130048,
+		Decomp: true,
+		Doc:    "x * sigmoid(x).",
+		Name:   "aten.silu.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "silu",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::silu(Tensor self) -> Tensor",
+	},
+	{
+		DTypes:     130048,
+		Doc:        "x * sigmoid(x), written to self.",
+		Functional: AtenSiluDefault,
+		Mutates:    true,
+		Name:       "aten.silu_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}},
+			Base: "silu_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::silu_(Tensor(a!) self) -> Tensor(a!)",
+	},
+	{
+		DTypes: 130174,
+		Doc:    "The sine of every element, in radians.",
+		Name:   "aten.sin.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "sin",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::sin(Tensor self) -> Tensor",
+	},
+	{
+		DTypes:     130174,
+		Doc:        "The sine of every element, in radians, written to self.",
+		Functional: AtenSinDefault,
+		Mutates:    true,
+		Name:       "aten.sin_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}},
+			Base: "sin_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::sin_(Tensor(a!) self) -> Tensor(a!)",
+	},
+	{
+		DTypes: 130174,
+		Decomp: true,
+		Doc:    "sin(pi x) / (pi x), one at zero.",
+		Name:   "aten.sinc.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "sinc",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::sinc(Tensor self) -> Tensor",
+	},
+	{
+		DTypes:     130174,
+		Doc:        "sin(pi x) / (pi x), one at zero, written to self.",
+		Functional: AtenSincDefault,
+		Mutates:    true,
+		Name:       "aten.sinc_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}},
+			Base: "sinc_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::sinc_(Tensor(a!) self) -> Tensor(a!)",
+	},
+	{
+		DTypes: 130174,
+		Doc:    "The hyperbolic sine of every element.",
+		Name:   "aten.sinh.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "sinh",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::sinh(Tensor self) -> Tensor",
+	},
+	{
+		DTypes:     130174,
+		Doc:        "The hyperbolic sine of every element, written to self.",
+		Functional: AtenSinhDefault,
+		Mutates:    true,
+		Name:       "aten.sinh_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}},
+			Base: "sinh_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::sinh_(Tensor(a!) self) -> Tensor(a!)",
+	},
+	{
+		Doc:  "The size of a dimension.",
+		Name: "aten.size.int",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "dim",
+				Type: TInt,
+			}},
+			Base:     "size",
+			NS:       "aten",
+			Overload: "int",
+			Rets:     []Ret{{Type: TInt}},
+		},
+		Stages: 15,
+		Text:   "aten::size.int(Tensor self, int dim) -> int",
+	},
+	{
+		Doc:  "The elements from start to end in steps along a dimension.",
+		Name: "aten.slice.Tensor",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+			}, {
+				Default:    "0",
+				HasDefault: true,
+				Name:       "dim",
+				Type:       TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "start",
+				Opt:        true,
+				Type:       TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "end",
+				Opt:        true,
+				Type:       TInt,
+			}, {
+				Default:    "1",
+				HasDefault: true,
+				Name:       "step",
+				Type:       TInt,
+			}},
+			Base:     "slice",
+			NS:       "aten",
+			Overload: "Tensor",
+			Rets:     []Ret{{Alias: 'a'}},
+		},
+		Stages: 15,
+		Text:   "aten::slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor(a)",
+		View:   true,
+	},
+	{
+		Doc:    "The same as aten.slice.Tensor, as a copy.",
+		Name:   "aten.slice_copy.Tensor",
+		SameAs: AtenSliceTensor,
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "0",
+				HasDefault: true,
+				Name:       "dim",
+				Type:       TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "start",
+				Opt:        true,
+				Type:       TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "end",
+				Opt:        true,
+				Type:       TInt,
+			}, {
+				Default:    "1",
+				HasDefault: true,
+				Name:       "step",
+				Type:       TInt,
+			}},
+			Base:     "slice_copy",
+			NS:       "aten",
+			Overload: "Tensor",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::slice_copy.Tensor(Tensor self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor",
+	},
+	{
+		Doc:  "self with src in place of a slice.",
+		Name: "aten.slice_scatter.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "src"}, {
+				Default:    "0",
+				HasDefault: true,
+				Name:       "dim",
+				Type:       TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "start",
+				Opt:        true,
+				Type:       TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "end",
+				Opt:        true,
+				Type:       TInt,
+			}, {
+				Default:    "1",
+				HasDefault: true,
+				Name:       "step",
+				Type:       TInt,
+			}},
+			Base: "slice_scatter",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::slice_scatter(Tensor self, Tensor src, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor",
+	},
+	{
+		DTypes: 15360,
+		Decomp: true,
+		Doc:    "Squared below beta, absolute above, reduced.",
+		Name:   "aten.smooth_l1_loss.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "target"}, {
+				Default:    "1",
+				HasDefault: true,
+				Name:       "reduction",
+				Type:       TInt,
+			}, {
+				Default:    "1.0",
+				HasDefault: true,
+				Name:       "beta",
+				Type:       TFloat,
+			}},
+			Base: "smooth_l1_loss",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::smooth_l1_loss(Tensor self, Tensor target, int reduction=1, float beta=1.0) -> Tensor",
+	},
+	{
+		DTypes: 15360,
+		Decomp: true,
+		Doc:    "log(1 + exp(-y x)), reduced.",
+		Name:   "aten.soft_margin_loss.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "target"}, {
+				Default:    "1",
+				HasDefault: true,
+				Name:       "reduction",
+				Type:       TInt,
+			}},
+			Base: "soft_margin_loss",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::soft_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor",
+	},
+	{
+		DTypes: 130174,
+		Decomp: true,
+		Doc:    "exp(x) / sum(exp(x)) along a dimension.",
+		Name:   "aten.softmax.int",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "dim",
+				Type: TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}},
+			Base:     "softmax",
+			NS:       "aten",
+			Overload: "int",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
+	},
+	{
+		DTypes: 15360,
+		Decomp: true,
+		Doc:    "log(1 + exp(beta x)) / beta.",
+		Name:   "aten.softplus.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "1",
+				HasDefault: true,
+				Name:       "beta",
+				Type:       TScalar,
+			}, {
+				Default:    "20",
+				HasDefault: true,
+				Name:       "threshold",
+				Type:       TScalar,
+			}},
+			Base: "softplus",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor",
+	},
+	{
+		DTypes: 15360,
+		Decomp: true,
+		Doc:    "x moved towards zero by lambd.",
+		Name:   "aten.softshrink.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "0.5",
+				HasDefault: true,
+				Name:       "lambd",
+				Type:       TScalar,
+			}},
+			Base: "softshrink",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::softshrink(Tensor self, Scalar lambd=0.5) -> Tensor",
+	},
+	{
+		DTypes: 15486,
+		Decomp: true,
+		Doc:    "Elements in order along a dimension, and their indices.",
+		Name:   "aten.sort.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "-1",
+				HasDefault: true,
+				Name:       "dim",
+				Type:       TInt,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "descending",
+				Type:       TBool,
+			}},
+			Base: "sort",
+			NS:   "aten",
+			Rets: []Ret{{Name: "values"}, {Name: "indices"}},
+		},
+		Stages: 15,
+		Text:   "aten::sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)",
+	},
+	{
+		DTypes: 15486,
+		Decomp: true,
+		Doc:    "Elements in order along a dimension, and their indices.",
+		Name:   "aten.sort.stable",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				KwOnly: true,
+				Name:   "stable",
+				Opt:    true,
+				Type:   TBool,
+			}, {
+				Default:    "-1",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dim",
+				Type:       TInt,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "descending",
+				Type:       TBool,
+			}},
+			Base:     "sort",
+			NS:       "aten",
+			Overload: "stable",
+			Rets:     []Ret{{Name: "values"}, {Name: "indices"}},
+		},
+		Stages: 15,
+		Text:   "aten::sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)",
+	},
+	{
+		Doc:  "The Bessel function of the first kind of order zero.",
+		Name: "aten.special_bessel_j0.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "special_bessel_j0",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::special_bessel_j0(Tensor self) -> Tensor",
+	},
+	{
+		Doc:  "The Bessel function of the first kind of order one.",
+		Name: "aten.special_bessel_j1.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "special_bessel_j1",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::special_bessel_j1(Tensor self) -> Tensor",
+	},
+	{
+		Doc:  "The Bessel function of the second kind of order zero.",
+		Name: "aten.special_bessel_y0.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "special_bessel_y0",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::special_bessel_y0(Tensor self) -> Tensor",
+	},
+	{
+		Doc:  "The Bessel function of the second kind of order one.",
+		Name: "aten.special_bessel_y1.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "special_bessel_y1",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::special_bessel_y1(Tensor self) -> Tensor",
+	},
+	{
+		DTypes: 15486,
+		Decomp: true,
+		Doc:    "The same as aten.digamma.",
+		Name:   "aten.special_digamma.default",
+		SameAs: AtenDigammaDefault,
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "special_digamma",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::special_digamma(Tensor self) -> Tensor",
+	},
+	{
+		DTypes: 16382,
+		Decomp: true,
+		Doc:    "-x log(x), zero at zero and -inf below.",
+		Name:   "aten.special_entr.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "special_entr",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::special_entr(Tensor self) -> Tensor",
+	},
+	{
+		DTypes: 15486,
+		Doc:    "The same as aten.erf.",
+		Name:   "aten.special_erf.default",
+		SameAs: AtenErfDefault,
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "special_erf",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::special_erf(Tensor self) -> Tensor",
+	},
+	{
+		DTypes: 15486,
+		Decomp: true,
+		Doc:    "The same as aten.erfc.",
+		Name:   "aten.special_erfc.default",
+		SameAs: AtenErfcDefault,
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "special_erfc",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::special_erfc(Tensor self) -> Tensor",
+	},
+	{
+		DTypes: 13310,
+		Doc:    "exp(x^2) erfc(x).",
+		Name:   "aten.special_erfcx.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "special_erfcx",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::special_erfcx(Tensor self) -> Tensor",
+	},
+	{
+		DTypes: 15486,
+		Decomp: true,
+		Doc:    "The same as aten.erfinv.",
+		Name:   "aten.special_erfinv.default",
+		SameAs: AtenErfinvDefault,
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "special_erfinv",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::special_erfinv(Tensor self) -> Tensor",
+	},
+	{
+		DTypes: 130174,
+		Decomp: true,
+		Doc:    "The same as aten.exp2.",
+		Name:   "aten.special_exp2.default",
+		SameAs: AtenExp2Default,
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "special_exp2",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::special_exp2(Tensor self) -> Tensor",
+	},
+	{
+		DTypes: 130174,
+		Doc:    "The same as aten.sigmoid.",
+		Name:   "aten.special_expit.default",
+		SameAs: AtenSigmoidDefault,
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "special_expit",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::special_expit(Tensor self) -> Tensor",
+	},
+	{
+		DTypes: 130174,
+		Doc:    "The same as aten.expm1.",
+		Name:   "aten.special_expm1.default",
+		SameAs: AtenExpm1Default,
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "special_expm1",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::special_expm1(Tensor self) -> Tensor",
+	},
+	{
+		DTypes: 15360,
+		Doc:    "The same as aten.igamma.",
+		Name:   "aten.special_gammainc.default",
+		SameAs: AtenIgammaDefault,
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "other"}},
+			Base: "special_gammainc",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::special_gammainc(Tensor self, Tensor other) -> Tensor",
+	},
+	{
+		DTypes: 15360,
+		Doc:    "The same as aten.igammac.",
+		Name:   "aten.special_gammaincc.default",
+		SameAs: AtenIgammacDefault,
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "other"}},
+			Base: "special_gammaincc",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::special_gammaincc(Tensor self, Tensor other) -> Tensor",
+	},
+	{
+		DTypes: 15486,
+		Decomp: true,
+		Doc:    "The same as aten.lgamma.",
+		Name:   "aten.special_gammaln.default",
+		SameAs: AtenLgammaDefault,
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "special_gammaln",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::special_gammaln(Tensor self) -> Tensor",
+	},
+	{
+		DTypes: 15486,
+		Doc:    "The same as aten.i0.",
+		Name:   "aten.special_i0.default",
+		SameAs: AtenI0Default,
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "special_i0",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::special_i0(Tensor self) -> Tensor",
+	},
+	{
+		DTypes: 16382,
+		Doc:    "i0 scaled by exp(-|x|).",
+		Name:   "aten.special_i0e.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "special_i0e",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::special_i0e(Tensor self) -> Tensor",
+	},
+	{
+		DTypes: 16382,
+		Doc:    "The modified Bessel function of the first kind of order one.",
+		Name:   "aten.special_i1.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "special_i1",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::special_i1(Tensor self) -> Tensor",
+	},
+	{
+		DTypes: 16382,
+		Doc:    "i1 scaled by exp(-|x|).",
+		Name:   "aten.special_i1e.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "special_i1e",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::special_i1e(Tensor self) -> Tensor",
+	},
+	{
+		DTypes: 130174,
+		Doc:    "The same as aten.log1p.",
+		Name:   "aten.special_log1p.default",
+		SameAs: AtenLog1pDefault,
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "special_log1p",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::special_log1p(Tensor self) -> Tensor",
+	},
+	{
+		DTypes: 13310,
+		Doc:    "The logarithm of the standard normal distribution function.",
+		Name:   "aten.special_log_ndtr.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "special_log_ndtr",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::special_log_ndtr(Tensor self) -> Tensor",
+	},
+	{
+		DTypes: 130174,
+		Decomp: true,
+		Doc:    "The same as aten.log_softmax.int.",
+		Name:   "aten.special_log_softmax.default",
+		SameAs: AtenLogSoftmaxInt,
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "dim",
+				Type: TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}},
+			Base: "special_log_softmax",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::special_log_softmax(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
+	},
+	{
+		DTypes: 15486,
+		Decomp: true,
+		Doc:    "The same as aten.logit.",
+		Name:   "aten.special_logit.default",
+		SameAs: AtenLogitDefault,
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "eps",
+				Opt:        true,
+				Type:       TFloat,
+			}},
+			Base: "special_logit",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::special_logit(Tensor self, float? eps=None) -> Tensor",
+	},
+	{
+		DTypes: 130174,
+		Decomp: true,
+		Doc:    "The same as aten.logsumexp.",
+		Name:   "aten.special_logsumexp.default",
+		SameAs: AtenLogsumexpDefault,
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				List: true,
+				Name: "dim",
+				Size: 1,
+				Type: TInt,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "keepdim",
+				Type:       TBool,
+			}},
+			Base: "special_logsumexp",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::special_logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor",
+	},
+	{
+		DTypes: 15484,
+		Decomp: true,
+		Doc:    "The same as aten.mvlgamma.",
+		Name:   "aten.special_multigammaln.default",
+		SameAs: AtenMvlgammaDefault,
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "p",
+				Type: TInt,
+			}},
+			Base: "special_multigammaln",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::special_multigammaln(Tensor self, int p) -> Tensor",
+	},
+	{
+		DTypes: 16382,
+		Decomp: true,
+		Doc:    "The distribution function of the standard normal distribution.",
+		Name:   "aten.special_ndtr.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "special_ndtr",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::special_ndtr(Tensor self) -> Tensor",
+	},
+	{
+		DTypes: 12414,
+		Decomp: true,
+		Doc:    "The inverse of the standard normal distribution function.",
+		Name:   "aten.special_ndtri.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "special_ndtri",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::special_ndtri(Tensor self) -> Tensor",
+	},
+	{
+		DTypes: 15486,
+		Doc:    "The same as aten.polygamma.",
+		Name:   "aten.special_polygamma.default",
+		SameAs: AtenPolygammaDefault,
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "n",
+				Type: TInt,
+			}, {Name: "self"}},
+			Base: "special_polygamma",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::special_polygamma(int n, Tensor self) -> Tensor",
+	},
+	{
+		DTypes: 15486,
+		Decomp: true,
+		Doc:    "The same as aten.digamma.",
+		Name:   "aten.special_psi.default",
+		SameAs: AtenDigammaDefault,
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "special_psi",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::special_psi(Tensor self) -> Tensor",
+	},
+	{
+		DTypes: 15484,
+		Decomp: true,
+		Doc:    "The same as aten.round.decimals.",
+		Name:   "aten.special_round.default",
+		SameAs: AtenRoundDecimals,
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "0",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "decimals",
+				Type:       TInt,
+			}},
+			Base: "special_round",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::special_round(Tensor self, *, int decimals=0) -> Tensor",
+	},
+	{
+		DTypes: 130174,
+		Decomp: true,
+		Doc:    "The same as aten.sinc.",
+		Name:   "aten.special_sinc.default",
+		SameAs: AtenSincDefault,
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "special_sinc",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::special_sinc(Tensor self) -> Tensor",
+	},
+	{
+		DTypes: 130174,
+		Decomp: true,
+		Doc:    "The same as aten.softmax.int.",
+		Name:   "aten.special_softmax.default",
+		SameAs: AtenSoftmaxInt,
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "dim",
+				Type: TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}},
+			Base: "special_softmax",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::special_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
+	},
+	{
+		DTypes: 16382,
+		Decomp: true,
+		Doc:    "self * log1p(other), zero where self is zero.",
+		Name:   "aten.special_xlog1py.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "other"}},
+			Base: "special_xlog1py",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::special_xlog1py(Tensor self, Tensor other) -> Tensor",
+	},
+	{
+		DTypes: 16382,
+		Decomp: true,
+		Doc:    "self * log1p(other), zero where self is zero.",
+		Name:   "aten.special_xlog1py.other_scalar",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "other",
+				Type: TScalar,
+			}},
+			Base:     "special_xlog1py",
+			NS:       "aten",
+			Overload: "other_scalar",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::special_xlog1py.other_scalar(Tensor self, Scalar other) -> Tensor",
+	},
+	{
+		DTypes: 16382,
+		Decomp: true,
+		Doc:    "self * log1p(other), zero where self is zero.",
+		Name:   "aten.special_xlog1py.self_scalar",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "self",
+				Type: TScalar,
+			}, {Name: "other"}},
+			Base:     "special_xlog1py",
+			NS:       "aten",
+			Overload: "self_scalar",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::special_xlog1py.self_scalar(Scalar self, Tensor other) -> Tensor",
+	},
+	{
+		DTypes: 15486,
+		Decomp: true,
+		Doc:    "The same as aten.xlogy.Tensor.",
+		Name:   "aten.special_xlogy.default",
+		SameAs: AtenXlogyTensor,
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "other"}},
+			Base: "special_xlogy",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::special_xlogy(Tensor self, Tensor other) -> Tensor",
+	},
+	{
+		DTypes: 15486,
+		Decomp: true,
+		Doc:    "The same as aten.xlogy.Scalar_Other.",
+		Name:   "aten.special_xlogy.other_scalar",
+		SameAs: AtenXlogyScalarOther,
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "other",
+				Type: TScalar,
+			}},
+			Base:     "special_xlogy",
+			NS:       "aten",
+			Overload: "other_scalar",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::special_xlogy.other_scalar(Tensor self, Scalar other) -> Tensor",
+	},
+	{
+		DTypes: 15486,
+		Decomp: true,
+		Doc:    "The same as aten.xlogy.Scalar_Self.",
+		Name:   "aten.special_xlogy.self_scalar",
+		SameAs: AtenXlogyScalarSelf,
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "self",
+				Type: TScalar,
+			}, {Name: "other"}},
+			Base:     "special_xlogy",
+			NS:       "aten",
+			Overload: "self_scalar",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::special_xlogy.self_scalar(Scalar self, Tensor other) -> Tensor",
+	},
+	{
+		DTypes: 13310,
+		Doc:    "The Hurwitz zeta function.",
+		Name:   "aten.special_zeta.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "other"}},
+			Base: "special_zeta",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::special_zeta(Tensor self, Tensor other) -> Tensor",
+	},
+	{
+		DTypes: 13310,
+		Doc:    "The Hurwitz zeta function.",
+		Name:   "aten.special_zeta.other_scalar",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "other",
+				Type: TScalar,
+			}},
+			Base:     "special_zeta",
+			NS:       "aten",
+			Overload: "other_scalar",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::special_zeta.other_scalar(Tensor self, Scalar other) -> Tensor",
+	},
+	{
+		DTypes: 13310,
+		Doc:    "The Hurwitz zeta function.",
+		Name:   "aten.special_zeta.self_scalar",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "self",
+				Type: TScalar,
+			}, {Name: "other"}},
+			Base:     "special_zeta",
+			NS:       "aten",
+			Overload: "self_scalar",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::special_zeta.self_scalar(Scalar self, Tensor other) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Chunks of split_size along a dimension, the last may be smaller.",
+		Name:   "aten.split.Tensor",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+			}, {
+				Name: "split_size",
+				Type: TInt,
+			}, {
+				Default:    "0",
+				HasDefault: true,
+				Name:       "dim",
+				Type:       TInt,
+			}},
+			Base:     "split",
+			NS:       "aten",
+			Overload: "Tensor",
+			Rets: []Ret{{
+				Alias: 'a',
+				List:  true,
+			}},
+		},
+		Stages: 15,
+		Text:   "aten::split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]",
+		View:   true,
+	},
+	{
+		Decomp: true,
+		Doc:    "Chunks of the given sizes along a dimension.",
+		Name:   "aten.split.sizes",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+			}, {
+				List: true,
+				Name: "split_size",
+				Type: TInt,
+			}, {
+				Default:    "0",
+				HasDefault: true,
+				Name:       "dim",
+				Type:       TInt,
+			}},
+			Base:     "split",
+			NS:       "aten",
+			Overload: "sizes",
+			Rets: []Ret{{
+				Alias: 'a',
+				List:  true,
+			}},
+		},
+		Stages: 15,
+		Text:   "aten::split.sizes(Tensor(a -> *) self, SymInt[] split_size, int dim=0) -> Tensor(a)[]",
+		View:   true,
+	},
+	{
+		Decomp: true,
+		Doc:    "The same as aten.split.Tensor, as a copy.",
+		Name:   "aten.split_copy.Tensor",
+		SameAs: AtenSplitTensor,
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "split_size",
+				Type: TInt,
+			}, {
+				Default:    "0",
+				HasDefault: true,
+				Name:       "dim",
+				Type:       TInt,
+			}},
+			Base:     "split_copy",
+			NS:       "aten",
+			Overload: "Tensor",
+			Rets:     []Ret{{List: true}},
+		},
+		Stages: 15,
+		Text:   "aten::split_copy.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]",
+	},
+	{
+		Doc:  "Chunks of the given sizes along a dimension.",
+		Name: "aten.split_with_sizes.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+			}, {
+				List: true,
+				Name: "split_sizes",
+				Type: TInt,
+			}, {
+				Default:    "0",
+				HasDefault: true,
+				Name:       "dim",
+				Type:       TInt,
+			}},
+			Base: "split_with_sizes",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				List:  true,
+			}},
+		},
+		Stages: 15,
+		Text:   "aten::split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]",
+		View:   true,
+	},
+	{
+		Doc:    "The same as aten.split_with_sizes, as a copy.",
+		Name:   "aten.split_with_sizes_copy.default",
+		SameAs: AtenSplitWithSizesDefault,
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				List: true,
+				Name: "split_sizes",
+				Type: TInt,
+			}, {
+				Default:    "0",
+				HasDefault: true,
+				Name:       "dim",
+				Type:       TInt,
+			}},
+			Base: "split_with_sizes_copy",
+			NS:   "aten",
+			Rets: []Ret{{List: true}},
+		},
+		Stages: 15,
+		Text:   "aten::split_with_sizes_copy(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]",
+	},
+	{
+		DTypes: 130174,
+		Doc:    "The square root of every element.",
+		Name:   "aten.sqrt.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "sqrt",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::sqrt(Tensor self) -> Tensor",
+	},
+	{
+		DTypes:     130174,
+		Doc:        "The square root of every element, written to self.",
+		Functional: AtenSqrtDefault,
+		Mutates:    true,
+		Name:       "aten.sqrt_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}},
+			Base: "sqrt_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::sqrt_(Tensor(a!) self) -> Tensor(a!)",
+	},
+	{
+		DTypes: 130174,
+		Decomp: true,
+		Doc:    "Every element times itself.",
+		Name:   "aten.square.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "square",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::square(Tensor self) -> Tensor",
+	},
+	{
+		DTypes:     130174,
+		Doc:        "Every element times itself, written to self.",
+		Functional: AtenSquareDefault,
+		Mutates:    true,
+		Name:       "aten.square_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}},
+			Base: "square_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::square_(Tensor(a!) self) -> Tensor(a!)",
+	},
+	{
+		Decomp: true,
+		Doc:    "Dimensions of size one removed.",
+		Name:   "aten.squeeze.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+			}},
+			Base: "squeeze",
+			NS:   "aten",
+			Rets: []Ret{{Alias: 'a'}},
+		},
+		Stages: 15,
+		Text:   "aten::squeeze(Tensor(a) self) -> Tensor(a)",
+		View:   true,
+	},
+	{
+		Doc:  "The dimension removed where its size is one.",
+		Name: "aten.squeeze.dim",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+			}, {
+				Name: "dim",
+				Type: TInt,
+			}},
+			Base:     "squeeze",
+			NS:       "aten",
+			Overload: "dim",
+			Rets:     []Ret{{Alias: 'a'}},
+		},
+		Stages: 15,
+		Text:   "aten::squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)",
+		View:   true,
+	},
+	{
+		Doc:  "The dimensions removed where their size is one.",
+		Name: "aten.squeeze.dims",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+			}, {
+				List: true,
+				Name: "dim",
+				Type: TInt,
+			}},
+			Base:     "squeeze",
+			NS:       "aten",
+			Overload: "dims",
+			Rets:     []Ret{{Alias: 'a'}},
+		},
+		Stages: 15,
+		Text:   "aten::squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)",
+		View:   true,
+	},
+	{
+		Doc:        "Dimensions of size one removed.",
+		Functional: AtenSqueezeDefault,
+		Mutates:    true,
+		Name:       "aten.squeeze_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}},
+			Base: "squeeze_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::squeeze_(Tensor(a!) self) -> Tensor(a!)",
+	},
+	{
+		Doc:        "The dimensions removed where their size is one.",
+		Functional: AtenSqueezeDim,
+		Mutates:    true,
+		Name:       "aten.squeeze_.dim",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {
+				Name: "dim",
+				Type: TInt,
+			}},
+			Base:     "squeeze_",
+			NS:       "aten",
+			Overload: "dim",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::squeeze_.dim(Tensor(a!) self, int dim) -> Tensor(a!)",
+	},
+	{
+		Doc:        "The dimensions removed where their size is one.",
+		Functional: AtenSqueezeDims,
+		Mutates:    true,
+		Name:       "aten.squeeze_.dims",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {
+				List: true,
+				Name: "dim",
+				Type: TInt,
+			}},
+			Base:     "squeeze_",
+			NS:       "aten",
+			Overload: "dims",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::squeeze_.dims(Tensor(a!) self, int[] dim) -> Tensor(a!)",
+	},
+	{
+		Decomp: true,
+		Doc:    "The same as aten.squeeze, as a copy.",
+		Name:   "aten.squeeze_copy.default",
+		SameAs: AtenSqueezeDefault,
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "squeeze_copy",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::squeeze_copy(Tensor self) -> Tensor",
+	},
+	{
+		Doc:    "The same as aten.squeeze.dim, as a copy.",
+		Name:   "aten.squeeze_copy.dim",
+		SameAs: AtenSqueezeDim,
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "dim",
+				Type: TInt,
+			}},
+			Base:     "squeeze_copy",
+			NS:       "aten",
+			Overload: "dim",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::squeeze_copy.dim(Tensor self, int dim) -> Tensor",
+	},
+	{
+		Doc:    "The same as aten.squeeze.dims, as a copy.",
+		Name:   "aten.squeeze_copy.dims",
+		SameAs: AtenSqueezeDims,
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				List: true,
+				Name: "dim",
+				Type: TInt,
+			}},
+			Base:     "squeeze_copy",
+			NS:       "aten",
+			Overload: "dims",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::squeeze_copy.dims(Tensor self, int[] dim) -> Tensor",
+	},
+	{
+		Doc:  "Tensors joined along a new dimension.",
+		Name: "aten.stack.default",
+		Schema: Schema{
+			Args: []Arg{{
+				List: true,
+				Name: "tensors",
+			}, {
+				Default:    "0",
+				HasDefault: true,
+				Name:       "dim",
+				Type:       TInt,
+			}},
+			Base: "stack",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::stack(Tensor[] tensors, int dim=0) -> Tensor",
+	},
+	{
+		DTypes: 130048,
+		Decomp: true,
+		Doc:    "The standard deviation over the given dimensions.",
+		Name:   "aten.std.correction",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "None",
+				HasDefault: true,
+				List:       true,
+				Name:       "dim",
+				Opt:        true,
+				Size:       1,
+				Type:       TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "correction",
+				Opt:        true,
+				Type:       TScalar,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "keepdim",
+				Type:       TBool,
+			}},
+			Base:     "std",
+			NS:       "aten",
+			Overload: "correction",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::std.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor",
+	},
+	{
+		DTypes: 130048,
+		Decomp: true,
+		Doc:    "The standard deviation over the given dimensions.",
+		Name:   "aten.std.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "True",
+				HasDefault: true,
+				Name:       "unbiased",
+				Type:       TBool,
+			}},
+			Base: "std",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::std(Tensor self, bool unbiased=True) -> Tensor",
+	},
+	{
+		DTypes: 130048,
+		Decomp: true,
+		Doc:    "The standard deviation over the given dimensions.",
+		Name:   "aten.std.dim",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				List: true,
+				Name: "dim",
+				Opt:  true,
+				Size: 1,
+				Type: TInt,
+			}, {
+				Default:    "True",
+				HasDefault: true,
+				Name:       "unbiased",
+				Type:       TBool,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "keepdim",
+				Type:       TBool,
+			}},
+			Base:     "std",
+			NS:       "aten",
+			Overload: "dim",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::std.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor",
+	},
+	{
+		DTypes: 130048,
+		Decomp: true,
+		Doc:    "Standard deviation and mean over the given dimensions.",
+		Name:   "aten.std_mean.correction",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "None",
+				HasDefault: true,
+				List:       true,
+				Name:       "dim",
+				Opt:        true,
+				Size:       1,
+				Type:       TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "correction",
+				Opt:        true,
+				Type:       TScalar,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "keepdim",
+				Type:       TBool,
+			}},
+			Base:     "std_mean",
+			NS:       "aten",
+			Overload: "correction",
+			Rets:     []Ret{{}, {}},
+		},
+		Stages: 15,
+		Text:   "aten::std_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor)",
+	},
+	{
+		DTypes: 130048,
+		Decomp: true,
+		Doc:    "Standard deviation and mean over the given dimensions.",
+		Name:   "aten.std_mean.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "True",
+				HasDefault: true,
+				Name:       "unbiased",
+				Type:       TBool,
+			}},
+			Base: "std_mean",
+			NS:   "aten",
+			Rets: []Ret{{}, {}},
+		},
+		Stages: 15,
+		Text:   "aten::std_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)",
+	},
+	{
+		DTypes: 130048,
+		Decomp: true,
+		Doc:    "Standard deviation and mean over the given dimensions.",
+		Name:   "aten.std_mean.dim",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				List: true,
+				Name: "dim",
+				Opt:  true,
+				Size: 1,
+				Type: TInt,
+			}, {
+				Default:    "True",
+				HasDefault: true,
+				Name:       "unbiased",
+				Type:       TBool,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "keepdim",
+				Type:       TBool,
+			}},
+			Base:     "std_mean",
+			NS:       "aten",
+			Overload: "dim",
+			Rets:     []Ret{{}, {}},
+		},
+		Stages: 15,
+		Text:   "aten::std_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor)",
+	},
+	{
+		DTypes: 126976,
+		Decomp: true,
+		Doc:    "The short-time Fourier transform.",
+		Name:   "aten.stft.center",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "n_fft",
+				Type: TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "hop_length",
+				Opt:        true,
+				Type:       TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "win_length",
+				Opt:        true,
+				Type:       TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "window",
+				Opt:        true,
+			}, {
+				Default:    "True",
+				HasDefault: true,
+				Name:       "center",
+				Type:       TBool,
+			}, {
+				Default:    "'reflect'",
+				HasDefault: true,
+				Name:       "pad_mode",
+				Type:       TStr,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "normalized",
+				Type:       TBool,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "onesided",
+				Opt:        true,
+				Type:       TBool,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "return_complex",
+				Opt:        true,
+				Type:       TBool,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "align_to_window",
+				Opt:        true,
+				Type:       TBool,
+			}},
+			Base:     "stft",
+			NS:       "aten",
+			Overload: "center",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::stft.center(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool center=True, str pad_mode='reflect', bool normalized=False, bool? onesided=None, bool? return_complex=None, bool? align_to_window=None) -> Tensor",
+	},
+	{
+		DTypes: 126976,
+		Decomp: true,
+		Doc:    "The short-time Fourier transform.",
+		Name:   "aten.stft.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "n_fft",
+				Type: TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "hop_length",
+				Opt:        true,
+				Type:       TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "win_length",
+				Opt:        true,
+				Type:       TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "window",
+				Opt:        true,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "normalized",
+				Type:       TBool,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "onesided",
+				Opt:        true,
+				Type:       TBool,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "return_complex",
+				Opt:        true,
+				Type:       TBool,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "align_to_window",
+				Opt:        true,
+				Type:       TBool,
+			}},
+			Base: "stft",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::stft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool normalized=False, bool? onesided=None, bool? return_complex=None, bool? align_to_window=None) -> Tensor",
+	},
+	{
+		DTypes: 130172,
+		Doc:    "self - alpha*other with broadcasting and type promotion.",
+		Name:   "aten.sub.Scalar",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "other",
+				Type: TScalar,
+			}, {
+				Default:    "1",
+				HasDefault: true,
+				Name:       "alpha",
+				Type:       TScalar,
+			}},
+			Base:     "sub",
+			NS:       "aten",
+			Overload: "Scalar",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::sub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor",
+	},
+	{
+		DTypes: 130172,
+		Doc:    "self - alpha*other with broadcasting and type promotion.",
+		Name:   "aten.sub.Tensor",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "other"}, {
+				Default:    "1",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "alpha",
+				Type:       TScalar,
+			}},
+			Base:     "sub",
+			NS:       "aten",
+			Overload: "Tensor",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
+	},
+	{
+		DTypes:     130172,
+		Doc:        "self - alpha*other with broadcasting and type promotion, written to self.",
+		Functional: AtenSubScalar,
+		Mutates:    true,
+		Name:       "aten.sub_.Scalar",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {
+				Name: "other",
+				Type: TScalar,
+			}, {
+				Default:    "1",
+				HasDefault: true,
+				Name:       "alpha",
+				Type:       TScalar,
+			}},
+			Base:     "sub_",
+			NS:       "aten",
+			Overload: "Scalar",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::sub_.Scalar(Tensor(a!) self, Scalar other, Scalar alpha=1) -> Tensor(a!)",
+	},
+	{
+		DTypes:     130172,
+		Doc:        "self - alpha*other with broadcasting and type promotion, written to self.",
+		Functional: AtenSubTensor,
+		Mutates:    true,
+		Name:       "aten.sub_.Tensor",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {Name: "other"}, {
+				Default:    "1",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "alpha",
+				Type:       TScalar,
+			}},
+			Base:     "sub_",
+			NS:       "aten",
+			Overload: "Tensor",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::sub_.Tensor(Tensor(a!) self, Tensor other, *, Scalar alpha=1) -> Tensor(a!)",
+	},
+	{
+		DTypes: 130172,
+		Doc:    "The same as aten.sub.Scalar.",
+		Name:   "aten.subtract.Scalar",
+		SameAs: AtenSubScalar,
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "other",
+				Type: TScalar,
+			}, {
+				Default:    "1",
+				HasDefault: true,
+				Name:       "alpha",
+				Type:       TScalar,
+			}},
+			Base:     "subtract",
+			NS:       "aten",
+			Overload: "Scalar",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::subtract.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor",
+	},
+	{
+		DTypes: 130172,
+		Doc:    "The same as aten.sub.Tensor.",
+		Name:   "aten.subtract.Tensor",
+		SameAs: AtenSubTensor,
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "other"}, {
+				Default:    "1",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "alpha",
+				Type:       TScalar,
+			}},
+			Base:     "subtract",
+			NS:       "aten",
+			Overload: "Tensor",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::subtract.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
+	},
+	{
+		DTypes:     130172,
+		Doc:        "The same as aten.sub_.Scalar.",
+		Functional: AtenSubtractScalar,
+		Mutates:    true,
+		Name:       "aten.subtract_.Scalar",
+		SameAs:     AtenSubInplaceScalar,
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {
+				Name: "other",
+				Type: TScalar,
+			}, {
+				Default:    "1",
+				HasDefault: true,
+				Name:       "alpha",
+				Type:       TScalar,
+			}},
+			Base:     "subtract_",
+			NS:       "aten",
+			Overload: "Scalar",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::subtract_.Scalar(Tensor(a!) self, Scalar other, Scalar alpha=1) -> Tensor(a!)",
+	},
+	{
+		DTypes:     130172,
+		Doc:        "The same as aten.sub_.Tensor.",
+		Functional: AtenSubtractTensor,
+		Mutates:    true,
+		Name:       "aten.subtract_.Tensor",
+		SameAs:     AtenSubInplaceTensor,
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {Name: "other"}, {
+				Default:    "1",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "alpha",
+				Type:       TScalar,
+			}},
+			Base:     "subtract_",
+			NS:       "aten",
+			Overload: "Tensor",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::subtract_.Tensor(Tensor(a!) self, Tensor other, *, Scalar alpha=1) -> Tensor(a!)",
+	},
+	{
+		DTypes: 130174,
+		Decomp: true,
+		Doc:    "The sum of all elements; integers are summed as int64.",
+		Name:   "aten.sum.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}},
+			Base: "sum",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::sum(Tensor self, *, ScalarType? dtype=None) -> Tensor",
+	},
+	{
+		DTypes: 130174,
+		Doc:    "The sum over the given dimensions; integers are summed as int64.",
+		Name:   "aten.sum.dim_IntList",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				List: true,
+				Name: "dim",
+				Opt:  true,
+				Size: 1,
+				Type: TInt,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "keepdim",
+				Type:       TBool,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}},
+			Base:     "sum",
+			NS:       "aten",
+			Overload: "dim_IntList",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+	},
+	{
+		DTypes: 130174,
+		Decomp: true,
+		Doc:    "The sum over broadcast dimensions, so that the result has the given size.",
+		Name:   "aten.sum_to_size.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				List: true,
+				Name: "size",
+				Type: TInt,
+			}},
+			Base: "sum_to_size",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::sum_to_size(Tensor self, SymInt[] size) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Two dimensions exchanged.",
+		Name:   "aten.swapaxes.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+			}, {
+				Name: "axis0",
+				Type: TInt,
+			}, {
+				Name: "axis1",
+				Type: TInt,
+			}},
+			Base: "swapaxes",
+			NS:   "aten",
+			Rets: []Ret{{Alias: 'a'}},
+		},
+		Stages: 15,
+		Text:   "aten::swapaxes(Tensor(a) self, int axis0, int axis1) -> Tensor(a)",
+		View:   true,
+	},
+	{
+		Doc:        "Two dimensions exchanged.",
+		Functional: AtenSwapaxesDefault,
+		Mutates:    true,
+		Name:       "aten.swapaxes_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {
+				Name: "axis0",
+				Type: TInt,
+			}, {
+				Name: "axis1",
+				Type: TInt,
+			}},
+			Base: "swapaxes_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::swapaxes_(Tensor(a!) self, int axis0, int axis1) -> Tensor(a!)",
+	},
+	{
+		Decomp: true,
+		Doc:    "Two dimensions exchanged.",
+		Name:   "aten.swapdims.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+			}, {
+				Name: "dim0",
+				Type: TInt,
+			}, {
+				Name: "dim1",
+				Type: TInt,
+			}},
+			Base: "swapdims",
+			NS:   "aten",
+			Rets: []Ret{{Alias: 'a'}},
+		},
+		Stages: 15,
+		Text:   "aten::swapdims(Tensor(a) self, int dim0, int dim1) -> Tensor(a)",
+		View:   true,
+	},
+	{
+		Doc:        "Two dimensions exchanged.",
+		Functional: AtenSwapdimsDefault,
+		Mutates:    true,
+		Name:       "aten.swapdims_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {
+				Name: "dim0",
+				Type: TInt,
+			}, {
+				Name: "dim1",
+				Type: TInt,
+			}},
+			Base: "swapdims_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::swapdims_(Tensor(a!) self, int dim0, int dim1) -> Tensor(a!)",
+	},
+	{
+		Doc:    "Says that a number lies within bounds.",
+		Effect: true,
+		Name:   "aten.sym_constrain_range.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "size",
+				Type: TScalar,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "min",
+				Opt:        true,
+				Type:       TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "max",
+				Opt:        true,
+				Type:       TInt,
+			}},
+			Base: "sym_constrain_range",
+			NS:   "aten",
+		},
+		Stages: 15,
+		Text:   "aten::sym_constrain_range(Scalar size, *, int? min=None, int? max=None) -> ()",
+	},
+	{
+		Doc:    "Says that a number lies within bounds.",
+		Effect: true,
+		Name:   "aten.sym_constrain_range_for_size.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "size",
+				Type: TScalar,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "min",
+				Opt:        true,
+				Type:       TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "max",
+				Opt:        true,
+				Type:       TInt,
+			}},
+			Base: "sym_constrain_range_for_size",
+			NS:   "aten",
+		},
+		Stages: 15,
+		Text:   "aten::sym_constrain_range_for_size(Scalar size, *, int? min=None, int? max=None) -> ()",
+	},
+	{
+		Doc:  "The number of elements.",
+		Name: "aten.sym_numel.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "sym_numel",
+			NS:   "aten",
+			Rets: []Ret{{Type: TInt}},
+		},
+		Stages: 15,
+		Text:   "aten::sym_numel(Tensor self) -> SymInt",
+	},
+	{
+		Doc:  "All sizes.",
+		Name: "aten.sym_size.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "sym_size",
+			NS:   "aten",
+			Rets: []Ret{{
+				List: true,
+				Type: TInt,
+			}},
+		},
+		Stages: 15,
+		Text:   "aten::sym_size(Tensor self) -> SymInt[]",
+	},
+	{
+		Doc:  "The size of a dimension.",
+		Name: "aten.sym_size.int",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "dim",
+				Type: TInt,
+			}},
+			Base:     "sym_size",
+			NS:       "aten",
+			Overload: "int",
+			Rets:     []Ret{{Type: TInt}},
+		},
+		Stages: 15,
+		Text:   "aten::sym_size.int(Tensor self, int dim) -> SymInt",
+	},
+	{
+		Doc:  "The offset of the first element in the storage.",
+		Name: "aten.sym_storage_offset.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "sym_storage_offset",
+			NS:   "aten",
+			Rets: []Ret{{Type: TInt}},
+		},
+		Stages: 15,
+		Text:   "aten::sym_storage_offset(Tensor self) -> SymInt",
+	},
+	{
+		Doc:  "All strides in elements.",
+		Name: "aten.sym_stride.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "sym_stride",
+			NS:   "aten",
+			Rets: []Ret{{
+				List: true,
+				Type: TInt,
+			}},
+		},
+		Stages: 15,
+		Text:   "aten::sym_stride(Tensor self) -> SymInt[]",
+	},
+	{
+		Doc:  "The stride of a dimension in elements.",
+		Name: "aten.sym_stride.int",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "dim",
+				Type: TInt,
+			}},
+			Base:     "sym_stride",
+			NS:       "aten",
+			Overload: "int",
+			Rets:     []Ret{{Type: TInt}},
+		},
+		Stages: 15,
+		Text:   "aten::sym_stride.int(Tensor self, int dim) -> SymInt",
+	},
+	{
+		Doc:  "A matrix transposed; a vector stays.",
+		Name: "aten.t.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+			}},
+			Base: "t",
+			NS:   "aten",
+			Rets: []Ret{{Alias: 'a'}},
+		},
+		Stages: 15,
+		Text:   "aten::t(Tensor(a) self) -> Tensor(a)",
+		View:   true,
+	},
+	{
+		Doc:        "A matrix transposed; a vector stays.",
+		Functional: AtenTDefault,
+		Mutates:    true,
+		Name:       "aten.t_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}},
+			Base: "t_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::t_(Tensor(a!) self) -> Tensor(a!)",
+	},
+	{
+		Doc:    "The same as aten.t, as a copy.",
+		Name:   "aten.t_copy.default",
+		SameAs: AtenTDefault,
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "t_copy",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::t_copy(Tensor self) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Elements at flat indices.",
+		Name:   "aten.take.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "index"}},
+			Base: "take",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::take(Tensor self, Tensor index) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "gather with broadcasting.",
+		Name:   "aten.take_along_dim.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "indices"}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "dim",
+				Opt:        true,
+				Type:       TInt,
+			}},
+			Base: "take_along_dim",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor",
+	},
+	{
+		DTypes: 130174,
+		Doc:    "The tangent of every element, in radians.",
+		Name:   "aten.tan.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "tan",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::tan(Tensor self) -> Tensor",
+	},
+	{
+		DTypes:     130174,
+		Doc:        "The tangent of every element, in radians, written to self.",
+		Functional: AtenTanDefault,
+		Mutates:    true,
+		Name:       "aten.tan_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}},
+			Base: "tan_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::tan_(Tensor(a!) self) -> Tensor(a!)",
+	},
+	{
+		DTypes: 130174,
+		Doc:    "The hyperbolic tangent of every element.",
+		Name:   "aten.tanh.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "tanh",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::tanh(Tensor self) -> Tensor",
+	},
+	{
+		DTypes:     130174,
+		Doc:        "The hyperbolic tangent of every element, written to self.",
+		Functional: AtenTanhDefault,
+		Mutates:    true,
+		Name:       "aten.tanh_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}},
+			Base: "tanh_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::tanh_(Tensor(a!) self) -> Tensor(a!)",
+	},
+	{
+		Decomp: true,
+		Doc:    "Chunks that start at the given indices.",
+		Name:   "aten.tensor_split.indices",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+			}, {
+				List: true,
+				Name: "indices",
+				Type: TInt,
+			}, {
+				Default:    "0",
+				HasDefault: true,
+				Name:       "dim",
+				Type:       TInt,
+			}},
+			Base:     "tensor_split",
+			NS:       "aten",
+			Overload: "indices",
+			Rets: []Ret{{
+				Alias: 'a',
+				List:  true,
+			}},
+		},
+		Stages: 15,
+		Text:   "aten::tensor_split.indices(Tensor(a -> *) self, SymInt[] indices, int dim=0) -> Tensor(a)[]",
+		View:   true,
+	},
+	{
+		Decomp: true,
+		Doc:    "The given number of nearly equal chunks along a dimension.",
+		Name:   "aten.tensor_split.sections",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+			}, {
+				Name: "sections",
+				Type: TInt,
+			}, {
+				Default:    "0",
+				HasDefault: true,
+				Name:       "dim",
+				Type:       TInt,
+			}},
+			Base:     "tensor_split",
+			NS:       "aten",
+			Overload: "sections",
+			Rets: []Ret{{
+				Alias: 'a',
+				List:  true,
+			}},
+		},
+		Stages: 15,
+		Text:   "aten::tensor_split.sections(Tensor(a -> *) self, SymInt sections, int dim=0) -> Tensor(a)[]",
+		View:   true,
+	},
+	{
+		DTypes: 130172,
+		Decomp: true,
+		Doc:    "A product summed over the given dimensions of both.",
+		Name:   "aten.tensordot.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "other"}, {
+				List: true,
+				Name: "dims_self",
+				Type: TInt,
+			}, {
+				List: true,
+				Name: "dims_other",
+				Type: TInt,
+			}},
+			Base: "tensordot",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::tensordot(Tensor self, Tensor other, int[] dims_self, int[] dims_other) -> Tensor",
+	},
+	{
+		DTypes: 15484,
+		Decomp: true,
+		Doc:    "x above the threshold, value elsewhere.",
+		Name:   "aten.threshold.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "threshold",
+				Type: TScalar,
+			}, {
+				Name: "value",
+				Type: TScalar,
+			}},
+			Base: "threshold",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor",
+	},
+	{
+		DTypes:     15484,
+		Doc:        "x above the threshold, value elsewhere, written to self.",
+		Functional: AtenThresholdDefault,
+		Mutates:    true,
+		Name:       "aten.threshold_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {
+				Name: "threshold",
+				Type: TScalar,
+			}, {
+				Name: "value",
+				Type: TScalar,
+			}},
+			Base: "threshold_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::threshold_(Tensor(a!) self, Scalar threshold, Scalar value) -> Tensor(a!)",
+	},
+	{
+		Decomp: true,
+		Doc:    "repeat with leading ones supplied.",
+		Name:   "aten.tile.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				List: true,
+				Name: "dims",
+				Type: TInt,
+			}},
+			Base: "tile",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::tile(Tensor self, SymInt[] dims) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "The input on a device as an element type.",
+		Name:   "aten.to.device",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+			}, {
+				Name: "device",
+				Type: TDevice,
+			}, {
+				Name: "dtype",
+				Type: TDType,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "non_blocking",
+				Type:       TBool,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "copy",
+				Type:       TBool,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "memory_format",
+				Opt:        true,
+				Type:       TMemoryFormat,
+			}},
+			Base:     "to",
+			NS:       "aten",
+			Overload: "device",
+			Rets:     []Ret{{Alias: 'a'}},
+		},
+		Stages: 15,
+		Text:   "aten::to.device(Tensor(a) self, Device device, ScalarType dtype, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)",
+		View:   true,
+	},
+	{
+		Decomp: true,
+		Doc:    "The input as another element type.",
+		Name:   "aten.to.dtype",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+			}, {
+				Name: "dtype",
+				Type: TDType,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "non_blocking",
+				Type:       TBool,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "copy",
+				Type:       TBool,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "memory_format",
+				Opt:        true,
+				Type:       TMemoryFormat,
+			}},
+			Base:     "to",
+			NS:       "aten",
+			Overload: "dtype",
+			Rets:     []Ret{{Alias: 'a'}},
+		},
+		Stages: 15,
+		Text:   "aten::to.dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)",
+		View:   true,
+	},
+	{
+		Decomp: true,
+		Doc:    "The input as another element type, layout and device.",
+		Name:   "aten.to.dtype_layout",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "layout",
+				Opt:        true,
+				Type:       TLayout,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "device",
+				Opt:        true,
+				Type:       TDevice,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "pin_memory",
+				Opt:        true,
+				Type:       TBool,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "non_blocking",
+				Type:       TBool,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "copy",
+				Type:       TBool,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "memory_format",
+				Opt:        true,
+				Type:       TMemoryFormat,
+			}},
+			Base:     "to",
+			NS:       "aten",
+			Overload: "dtype_layout",
+			Rets:     []Ret{{Alias: 'a'}},
+		},
+		Stages: 15,
+		Text:   "aten::to.dtype_layout(Tensor(a) self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)",
+		View:   true,
+	},
+	{
+		Decomp: true,
+		Doc:    "The input with the element type and device of other.",
+		Name:   "aten.to.other",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+			}, {Name: "other"}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "non_blocking",
+				Type:       TBool,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "copy",
+				Type:       TBool,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "memory_format",
+				Opt:        true,
+				Type:       TMemoryFormat,
+			}},
+			Base:     "to",
+			NS:       "aten",
+			Overload: "other",
+			Rets:     []Ret{{Alias: 'a'}},
+		},
+		Stages: 15,
+		Text:   "aten::to.other(Tensor(a) self, Tensor other, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)",
+		View:   true,
+	},
+	{
+		DTypes: 15484,
+		Doc:    "The k largest or smallest elements along a dimension, and their indices.",
+		Name:   "aten.topk.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "k",
+				Type: TInt,
+			}, {
+				Default:    "-1",
+				HasDefault: true,
+				Name:       "dim",
+				Type:       TInt,
+			}, {
+				Default:    "True",
+				HasDefault: true,
+				Name:       "largest",
+				Type:       TBool,
+			}, {
+				Default:    "True",
+				HasDefault: true,
+				Name:       "sorted",
+				Type:       TBool,
+			}},
+			Base: "topk",
+			NS:   "aten",
+			Rets: []Ret{{Name: "values"}, {Name: "indices"}},
+		},
+		Stages: 15,
+		Text:   "aten::topk(Tensor self, SymInt k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices)",
+	},
+	{
+		DTypes:  15484,
+		Doc:     "The k largest or smallest elements along a dimension, and their indices.",
+		Mutates: true,
+		Name:    "aten.topk.values",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "k",
+				Type: TInt,
+			}, {
+				Default:    "-1",
+				HasDefault: true,
+				Name:       "dim",
+				Type:       TInt,
+			}, {
+				Default:    "True",
+				HasDefault: true,
+				Name:       "largest",
+				Type:       TBool,
+			}, {
+				Default:    "True",
+				HasDefault: true,
+				Name:       "sorted",
+				Type:       TBool,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "values",
+				Write:  true,
+			}, {
+				Alias:  'b',
+				KwOnly: true,
+				Name:   "indices",
+				Write:  true,
+			}},
+			Base:     "topk",
+			NS:       "aten",
+			Overload: "values",
+			Rets: []Ret{{
+				Alias: 'a',
+				Name:  "values",
+				Write: true,
+			}, {
+				Alias: 'b',
+				Name:  "indices",
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::topk.values(Tensor self, SymInt k, int dim=-1, bool largest=True, bool sorted=True, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)",
+	},
+	{
+		DTypes: 130172,
+		Decomp: true,
+		Doc:    "The sum of the diagonal of a matrix.",
+		Name:   "aten.trace.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "trace",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::trace(Tensor self) -> Tensor",
+	},
+	{
+		Doc:  "Two dimensions exchanged.",
+		Name: "aten.transpose.int",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+			}, {
+				Name: "dim0",
+				Type: TInt,
+			}, {
+				Name: "dim1",
+				Type: TInt,
+			}},
+			Base:     "transpose",
+			NS:       "aten",
+			Overload: "int",
+			Rets:     []Ret{{Alias: 'a'}},
+		},
+		Stages: 15,
+		Text:   "aten::transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)",
+		View:   true,
+	},
+	{
+		Doc:     "Two dimensions exchanged.",
+		Mutates: true,
+		Name:    "aten.transpose_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {
+				Name: "dim0",
+				Type: TInt,
+			}, {
+				Name: "dim1",
+				Type: TInt,
+			}},
+			Base: "transpose_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::transpose_(Tensor(a!) self, int dim0, int dim1) -> Tensor(a!)",
+	},
+	{
+		DTypes: 130172,
+		Decomp: true,
+		Doc:    "The integral by the trapezoidal rule along a dimension.",
+		Name:   "aten.trapezoid.dx",
+		Schema: Schema{
+			Args: []Arg{{Name: "y"}, {
+				Default:    "1",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dx",
+				Type:       TScalar,
+			}, {
+				Default:    "-1",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dim",
+				Type:       TInt,
+			}},
+			Base:     "trapezoid",
+			NS:       "aten",
+			Overload: "dx",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor",
+	},
+	{
+		DTypes: 130172,
+		Decomp: true,
+		Doc:    "The integral by the trapezoidal rule along a dimension.",
+		Name:   "aten.trapezoid.x",
+		Schema: Schema{
+			Args: []Arg{{Name: "y"}, {Name: "x"}, {
+				Default:    "-1",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dim",
+				Type:       TInt,
+			}},
+			Base:     "trapezoid",
+			NS:       "aten",
+			Overload: "x",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor",
+	},
+	{
+		DTypes: 130172,
+		Decomp: true,
+		Doc:    "The same as aten.trapezoid.dx.",
+		Name:   "aten.trapz.dx",
+		SameAs: AtenTrapezoidDx,
+		Schema: Schema{
+			Args: []Arg{{Name: "y"}, {
+				Default:    "1.0",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dx",
+				Type:       TFloat,
+			}, {
+				Default:    "-1",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dim",
+				Type:       TInt,
+			}},
+			Base:     "trapz",
+			NS:       "aten",
+			Overload: "dx",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::trapz.dx(Tensor y, *, float dx=1.0, int dim=-1) -> Tensor",
+	},
+	{
+		DTypes: 130172,
+		Decomp: true,
+		Doc:    "The same as aten.trapezoid.x.",
+		Name:   "aten.trapz.x",
+		SameAs: AtenTrapezoidX,
+		Schema: Schema{
+			Args: []Arg{{Name: "y"}, {Name: "x"}, {
+				Default:    "-1",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dim",
+				Type:       TInt,
+			}},
+			Base:     "trapz",
+			NS:       "aten",
+			Overload: "x",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::trapz.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor",
+	},
+	{
+		DTypes:  126976,
+		Doc:     "The solution of A X = B with a triangular A, and A.",
+		Mutates: true,
+		Name:    "aten.triangular_solve.X",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "A"}, {
+				Default:    "True",
+				HasDefault: true,
+				Name:       "upper",
+				Type:       TBool,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "transpose",
+				Type:       TBool,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "unitriangular",
+				Type:       TBool,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "X",
+				Write:  true,
+			}, {
+				Alias:  'b',
+				KwOnly: true,
+				Name:   "M",
+				Write:  true,
+			}},
+			Base:     "triangular_solve",
+			NS:       "aten",
+			Overload: "X",
+			Rets: []Ret{{
+				Alias: 'a',
+				Name:  "solution",
+				Write: true,
+			}, {
+				Alias: 'b',
+				Name:  "cloned_coefficient",
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::triangular_solve.X(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False, *, Tensor(a!) X, Tensor(b!) M) -> (Tensor(a!) solution, Tensor(b!) cloned_coefficient)",
+	},
+	{
+		DTypes: 126976,
+		Doc:    "The solution of A X = B with a triangular A, and A.",
+		Name:   "aten.triangular_solve.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "A"}, {
+				Default:    "True",
+				HasDefault: true,
+				Name:       "upper",
+				Type:       TBool,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "transpose",
+				Type:       TBool,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "unitriangular",
+				Type:       TBool,
+			}},
+			Base: "triangular_solve",
+			NS:   "aten",
+			Rets: []Ret{{Name: "solution"}, {Name: "cloned_coefficient"}},
+		},
+		Stages: 15,
+		Text:   "aten::triangular_solve(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False) -> (Tensor solution, Tensor cloned_coefficient)",
+	},
+	{
+		Doc:  "The lower triangle, zero above the diagonal.",
+		Name: "aten.tril.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "0",
+				HasDefault: true,
+				Name:       "diagonal",
+				Type:       TInt,
+			}},
+			Base: "tril",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::tril(Tensor self, SymInt diagonal=0) -> Tensor",
+	},
+	{
+		Doc:        "The lower triangle, zero above the diagonal, written to self.",
+		Functional: AtenTrilDefault,
+		Mutates:    true,
+		Name:       "aten.tril_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {
+				Default:    "0",
+				HasDefault: true,
+				Name:       "diagonal",
+				Type:       TInt,
+			}},
+			Base: "tril_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::tril_(Tensor(a!) self, SymInt diagonal=0) -> Tensor(a!)",
+	},
+	{
+		Decomp: true,
+		Doc:    "Row and column indices of a triangle of a matrix.",
+		Name:   "aten.tril_indices.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "row",
+				Type: TInt,
+			}, {
+				Name: "col",
+				Type: TInt,
+			}, {
+				Default:    "0",
+				HasDefault: true,
+				Name:       "offset",
+				Type:       TInt,
+			}, {
+				Default:    "int64",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "layout",
+				Opt:        true,
+				Type:       TLayout,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "device",
+				Opt:        true,
+				Type:       TDevice,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "pin_memory",
+				Opt:        true,
+				Type:       TBool,
+			}},
+			Base: "tril_indices",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::tril_indices(int row, int col, int offset=0, *, ScalarType? dtype=int64, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+	},
+	{
+		DTypes: 130172,
+		Decomp: true,
+		Doc:    "The triplet margin loss, reduced.",
+		Name:   "aten.triplet_margin_loss.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "anchor"}, {Name: "positive"}, {Name: "negative"}, {
+				Default:    "1.0",
+				HasDefault: true,
+				Name:       "margin",
+				Type:       TFloat,
+			}, {
+				Default:    "2.0",
+				HasDefault: true,
+				Name:       "p",
+				Type:       TFloat,
+			}, {
+				Default:    "1e-06",
+				HasDefault: true,
+				Name:       "eps",
+				Type:       TFloat,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "swap",
+				Type:       TBool,
+			}, {
+				Default:    "1",
+				HasDefault: true,
+				Name:       "reduction",
+				Type:       TInt,
+			}},
+			Base: "triplet_margin_loss",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, float margin=1.0, float p=2.0, float eps=1e-06, bool swap=False, int reduction=1) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "The upper triangle, zero below the diagonal.",
+		Name:   "aten.triu.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "0",
+				HasDefault: true,
+				Name:       "diagonal",
+				Type:       TInt,
+			}},
+			Base: "triu",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::triu(Tensor self, SymInt diagonal=0) -> Tensor",
+	},
+	{
+		Doc:        "The upper triangle, zero below the diagonal, written to self.",
+		Functional: AtenTriuDefault,
+		Mutates:    true,
+		Name:       "aten.triu_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {
+				Default:    "0",
+				HasDefault: true,
+				Name:       "diagonal",
+				Type:       TInt,
+			}},
+			Base: "triu_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::triu_(Tensor(a!) self, SymInt diagonal=0) -> Tensor(a!)",
+	},
+	{
+		Decomp: true,
+		Doc:    "Row and column indices of a triangle of a matrix.",
+		Name:   "aten.triu_indices.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "row",
+				Type: TInt,
+			}, {
+				Name: "col",
+				Type: TInt,
+			}, {
+				Default:    "0",
+				HasDefault: true,
+				Name:       "offset",
+				Type:       TInt,
+			}, {
+				Default:    "int64",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "layout",
+				Opt:        true,
+				Type:       TLayout,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "device",
+				Opt:        true,
+				Type:       TDevice,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "pin_memory",
+				Opt:        true,
+				Type:       TBool,
+			}},
+			Base: "triu_indices",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::triu_indices(int row, int col, int offset=0, *, ScalarType? dtype=int64, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+	},
+	{
+		DTypes: 130174,
+		Doc:    "The same as aten.div.Scalar.",
+		Name:   "aten.true_divide.Scalar",
+		SameAs: AtenDivScalar,
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "other",
+				Type: TScalar,
+			}},
+			Base:     "true_divide",
+			NS:       "aten",
+			Overload: "Scalar",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::true_divide.Scalar(Tensor self, Scalar other) -> Tensor",
+	},
+	{
+		DTypes: 130174,
+		Doc:    "The same as aten.div.Tensor.",
+		Name:   "aten.true_divide.Tensor",
+		SameAs: AtenDivTensor,
+		Schema: Schema{
+			Args:     []Arg{{Name: "self"}, {Name: "other"}},
+			Base:     "true_divide",
+			NS:       "aten",
+			Overload: "Tensor",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::true_divide.Tensor(Tensor self, Tensor other) -> Tensor",
+	},
+	{
+		DTypes:     130174,
+		Doc:        "The same as aten.div_.Scalar.",
+		Functional: AtenTrueDivideScalar,
+		Mutates:    true,
+		Name:       "aten.true_divide_.Scalar",
+		SameAs:     AtenDivInplaceScalar,
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {
+				Name: "other",
+				Type: TScalar,
+			}},
+			Base:     "true_divide_",
+			NS:       "aten",
+			Overload: "Scalar",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::true_divide_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
+	},
+	{
+		DTypes:     130174,
+		Doc:        "The same as aten.div_.Tensor.",
+		Functional: AtenTrueDivideTensor,
+		Mutates:    true,
+		Name:       "aten.true_divide_.Tensor",
+		SameAs:     AtenDivInplaceTensor,
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {Name: "other"}},
+			Base:     "true_divide_",
+			NS:       "aten",
+			Overload: "Tensor",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::true_divide_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
+	},
+	{
+		DTypes: 15484,
+		Doc:    "The element rounded towards zero.",
+		Name:   "aten.trunc.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "trunc",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::trunc(Tensor self) -> Tensor",
+	},
+	{
+		DTypes:     15484,
+		Doc:        "The element rounded towards zero, written to self.",
+		Functional: AtenTruncDefault,
+		Mutates:    true,
+		Name:       "aten.trunc_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}},
+			Base: "trunc_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::trunc_(Tensor(a!) self) -> Tensor(a!)",
+	},
+	{
+		Decomp: true,
+		Doc:    "The input as the element type of other.",
+		Name:   "aten.type_as.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "other"}},
+			Base: "type_as",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::type_as(Tensor self, Tensor other) -> Tensor",
+	},
+	{
+		Doc:  "One tensor for each index along a dimension.",
+		Name: "aten.unbind.int",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+			}, {
+				Default:    "0",
+				HasDefault: true,
+				Name:       "dim",
+				Type:       TInt,
+			}},
+			Base:     "unbind",
+			NS:       "aten",
+			Overload: "int",
+			Rets: []Ret{{
+				Alias: 'a',
+				List:  true,
+			}},
+		},
+		Stages: 15,
+		Text:   "aten::unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]",
+		View:   true,
+	},
+	{
+		Decomp: true,
+		Doc:    "One dimension split into several; one size may be -1.",
+		Name:   "aten.unflatten.int",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+			}, {
+				Name: "dim",
+				Type: TInt,
+			}, {
+				List: true,
+				Name: "sizes",
+				Type: TInt,
+			}},
+			Base:     "unflatten",
+			NS:       "aten",
+			Overload: "int",
+			Rets:     []Ret{{Alias: 'a'}},
+		},
+		Stages: 15,
+		Text:   "aten::unflatten.int(Tensor(a) self, int dim, SymInt[] sizes) -> Tensor(a)",
+		View:   true,
+	},
+	{
+		Doc:  "Windows of the given size and step along a dimension, as a new last dimension.",
+		Name: "aten.unfold.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+			}, {
+				Name: "dimension",
+				Type: TInt,
+			}, {
+				Name: "size",
+				Type: TInt,
+			}, {
+				Name: "step",
+				Type: TInt,
+			}},
+			Base: "unfold",
+			NS:   "aten",
+			Rets: []Ret{{Alias: 'a'}},
+		},
+		Stages: 15,
+		Text:   "aten::unfold(Tensor(a) self, int dimension, int size, int step) -> Tensor(a)",
+		View:   true,
+	},
+	{
+		Doc:    "The same as aten.unfold, as a copy.",
+		Name:   "aten.unfold_copy.default",
+		SameAs: AtenUnfoldDefault,
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "dimension",
+				Type: TInt,
+			}, {
+				Name: "size",
+				Type: TInt,
+			}, {
+				Name: "step",
+				Type: TInt,
+			}},
+			Base: "unfold_copy",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::unfold_copy(Tensor self, int dimension, int size, int step) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Uniform random numbers in [from, to).",
+		Name:   "aten.uniform.default",
+		Random: true,
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "0.0",
+				HasDefault: true,
+				Name:       "from",
+				Type:       TFloat,
+			}, {
+				Default:    "1.0",
+				HasDefault: true,
+				Name:       "to",
+				Type:       TFloat,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "generator",
+				Opt:        true,
+				Type:       TGenerator,
+			}},
+			Base: "uniform",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::uniform(Tensor self, float from=0.0, float to=1.0, *, Generator? generator=None) -> Tensor",
+	},
+	{
+		Doc:        "Uniform random numbers in [from, to).",
+		Functional: AtenUniformDefault,
+		Mutates:    true,
+		Name:       "aten.uniform_.default",
+		Random:     true,
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {
+				Default:    "0.0",
+				HasDefault: true,
+				Name:       "from",
+				Type:       TFloat,
+			}, {
+				Default:    "1.0",
+				HasDefault: true,
+				Name:       "to",
+				Type:       TFloat,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "generator",
+				Opt:        true,
+				Type:       TGenerator,
+			}},
+			Base: "uniform_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::uniform_(Tensor(a!) self, float from=0.0, float to=1.0, *, Generator? generator=None) -> Tensor(a!)",
+	},
+	{
+		DTypes: 15486,
+		Doc:    "Runs of equal elements made one, with inverse indices and counts.",
+		Name:   "aten.unique_consecutive.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "return_inverse",
+				Type:       TBool,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "return_counts",
+				Type:       TBool,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "dim",
+				Opt:        true,
+				Type:       TInt,
+			}},
+			Base: "unique_consecutive",
+			NS:   "aten",
+			Rets: []Ret{{}, {}, {}},
+		},
+		Stages: 15,
+		Text:   "aten::unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, int? dim=None) -> (Tensor, Tensor, Tensor)",
+	},
+	{
+		Doc:  "The distinct slices along a dimension, with inverse indices and counts.",
+		Name: "aten.unique_dim.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "dim",
+				Type: TInt,
+			}, {
+				Default:    "True",
+				HasDefault: true,
+				Name:       "sorted",
+				Type:       TBool,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "return_inverse",
+				Type:       TBool,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "return_counts",
+				Type:       TBool,
+			}},
+			Base: "unique_dim",
+			NS:   "aten",
+			Rets: []Ret{{}, {}, {}},
+		},
+		Stages: 15,
+		Text:   "aten::unique_dim(Tensor self, int dim, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor)",
+	},
+	{
+		Decomp: true,
+		Doc:    "At most the given number of equal chunks along a dimension.",
+		Name:   "aten.unsafe_chunk.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "chunks",
+				Type: TInt,
+			}, {
+				Default:    "0",
+				HasDefault: true,
+				Name:       "dim",
+				Type:       TInt,
+			}},
+			Base: "unsafe_chunk",
+			NS:   "aten",
+			Rets: []Ret{{List: true}},
+		},
+		Stages: 15,
+		Text:   "aten::unsafe_chunk(Tensor self, int chunks, int dim=0) -> Tensor[]",
+	},
+	{
+		Decomp: true,
+		Doc:    "Chunks of split_size along a dimension.",
+		Name:   "aten.unsafe_split.Tensor",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "split_size",
+				Type: TInt,
+			}, {
+				Default:    "0",
+				HasDefault: true,
+				Name:       "dim",
+				Type:       TInt,
+			}},
+			Base:     "unsafe_split",
+			NS:       "aten",
+			Overload: "Tensor",
+			Rets:     []Ret{{List: true}},
+		},
+		Stages: 15,
+		Text:   "aten::unsafe_split.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]",
+	},
+	{
+		Decomp: true,
+		Doc:    "Chunks of the given sizes along a dimension.",
+		Name:   "aten.unsafe_split_with_sizes.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				List: true,
+				Name: "split_sizes",
+				Type: TInt,
+			}, {
+				Default:    "0",
+				HasDefault: true,
+				Name:       "dim",
+				Type:       TInt,
+			}},
+			Base: "unsafe_split_with_sizes",
+			NS:   "aten",
+			Rets: []Ret{{List: true}},
+		},
+		Stages: 15,
+		Text:   "aten::unsafe_split_with_sizes(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]",
+	},
+	{
+		Doc:  "A dimension of size one inserted at dim.",
+		Name: "aten.unsqueeze.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+			}, {
+				Name: "dim",
+				Type: TInt,
+			}},
+			Base: "unsqueeze",
+			NS:   "aten",
+			Rets: []Ret{{Alias: 'a'}},
+		},
+		Stages: 15,
+		Text:   "aten::unsqueeze(Tensor(a) self, int dim) -> Tensor(a)",
+		View:   true,
+	},
+	{
+		Doc:        "A dimension of size one inserted at dim.",
+		Functional: AtenUnsqueezeDefault,
+		Mutates:    true,
+		Name:       "aten.unsqueeze_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {
+				Name: "dim",
+				Type: TInt,
+			}},
+			Base: "unsqueeze_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::unsqueeze_(Tensor(a!) self, int dim) -> Tensor(a!)",
+	},
+	{
+		Doc:    "The same as aten.unsqueeze, as a copy.",
+		Name:   "aten.unsqueeze_copy.default",
+		SameAs: AtenUnsqueezeDefault,
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "dim",
+				Type: TInt,
+			}},
+			Base: "unsqueeze_copy",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::unsqueeze_copy(Tensor self, int dim) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Resize by bicubic interpolation.",
+		Name:   "aten.upsample_bicubic2d.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				List: true,
+				Name: "output_size",
+				Size: 2,
+				Type: TInt,
+			}, {
+				Name: "align_corners",
+				Type: TBool,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "scales_h",
+				Opt:        true,
+				Type:       TFloat,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "scales_w",
+				Opt:        true,
+				Type:       TFloat,
+			}},
+			Base: "upsample_bicubic2d",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::upsample_bicubic2d(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Resize by bicubic interpolation.",
+		Name:   "aten.upsample_bicubic2d.vec",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {
+				List: true,
+				Name: "output_size",
+				Opt:  true,
+				Type: TInt,
+			}, {
+				Name: "align_corners",
+				Type: TBool,
+			}, {
+				List: true,
+				Name: "scale_factors",
+				Opt:  true,
+				Type: TFloat,
+			}},
+			Base:     "upsample_bicubic2d",
+			NS:       "aten",
+			Overload: "vec",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::upsample_bicubic2d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Resize by bilinear interpolation.",
+		Name:   "aten.upsample_bilinear2d.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				List: true,
+				Name: "output_size",
+				Size: 2,
+				Type: TInt,
+			}, {
+				Name: "align_corners",
+				Type: TBool,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "scales_h",
+				Opt:        true,
+				Type:       TFloat,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "scales_w",
+				Opt:        true,
+				Type:       TFloat,
+			}},
+			Base: "upsample_bilinear2d",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::upsample_bilinear2d(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Resize by bilinear interpolation.",
+		Name:   "aten.upsample_bilinear2d.vec",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {
+				List: true,
+				Name: "output_size",
+				Opt:  true,
+				Type: TInt,
+			}, {
+				Name: "align_corners",
+				Type: TBool,
+			}, {
+				List: true,
+				Name: "scale_factors",
+				Opt:  true,
+				Type: TFloat,
+			}},
+			Base:     "upsample_bilinear2d",
+			NS:       "aten",
+			Overload: "vec",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::upsample_bilinear2d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Resize by linear interpolation.",
+		Name:   "aten.upsample_linear1d.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				List: true,
+				Name: "output_size",
+				Size: 1,
+				Type: TInt,
+			}, {
+				Name: "align_corners",
+				Type: TBool,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "scales",
+				Opt:        true,
+				Type:       TFloat,
+			}},
+			Base: "upsample_linear1d",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::upsample_linear1d(Tensor self, SymInt[1] output_size, bool align_corners, float? scales=None) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Resize by linear interpolation.",
+		Name:   "aten.upsample_linear1d.vec",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {
+				List: true,
+				Name: "output_size",
+				Opt:  true,
+				Type: TInt,
+			}, {
+				Name: "align_corners",
+				Type: TBool,
+			}, {
+				List: true,
+				Name: "scale_factors",
+				Opt:  true,
+				Type: TFloat,
+			}},
+			Base:     "upsample_linear1d",
+			NS:       "aten",
+			Overload: "vec",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::upsample_linear1d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Resize by the nearest element.",
+		Name:   "aten.upsample_nearest1d.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				List: true,
+				Name: "output_size",
+				Size: 1,
+				Type: TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "scales",
+				Opt:        true,
+				Type:       TFloat,
+			}},
+			Base: "upsample_nearest1d",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::upsample_nearest1d(Tensor self, SymInt[1] output_size, float? scales=None) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Resize by the nearest element.",
+		Name:   "aten.upsample_nearest1d.vec",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {
+				List: true,
+				Name: "output_size",
+				Opt:  true,
+				Type: TInt,
+			}, {
+				List: true,
+				Name: "scale_factors",
+				Opt:  true,
+				Type: TFloat,
+			}},
+			Base:     "upsample_nearest1d",
+			NS:       "aten",
+			Overload: "vec",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::upsample_nearest1d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Resize by the nearest element.",
+		Name:   "aten.upsample_nearest2d.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				List: true,
+				Name: "output_size",
+				Size: 2,
+				Type: TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "scales_h",
+				Opt:        true,
+				Type:       TFloat,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "scales_w",
+				Opt:        true,
+				Type:       TFloat,
+			}},
+			Base: "upsample_nearest2d",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::upsample_nearest2d(Tensor self, SymInt[2] output_size, float? scales_h=None, float? scales_w=None) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Resize by the nearest element.",
+		Name:   "aten.upsample_nearest2d.vec",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {
+				List: true,
+				Name: "output_size",
+				Opt:  true,
+				Type: TInt,
+			}, {
+				List: true,
+				Name: "scale_factors",
+				Opt:  true,
+				Type: TFloat,
+			}},
+			Base:     "upsample_nearest2d",
+			NS:       "aten",
+			Overload: "vec",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::upsample_nearest2d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Resize by the nearest element.",
+		Name:   "aten.upsample_nearest3d.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				List: true,
+				Name: "output_size",
+				Size: 3,
+				Type: TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "scales_d",
+				Opt:        true,
+				Type:       TFloat,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "scales_h",
+				Opt:        true,
+				Type:       TFloat,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "scales_w",
+				Opt:        true,
+				Type:       TFloat,
+			}},
+			Base: "upsample_nearest3d",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::upsample_nearest3d(Tensor self, SymInt[3] output_size, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Resize by the nearest element.",
+		Name:   "aten.upsample_nearest3d.vec",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {
+				List: true,
+				Name: "output_size",
+				Opt:  true,
+				Type: TInt,
+			}, {
+				List: true,
+				Name: "scale_factors",
+				Opt:  true,
+				Type: TFloat,
+			}},
+			Base:     "upsample_nearest3d",
+			NS:       "aten",
+			Overload: "vec",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::upsample_nearest3d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Resize by trilinear interpolation.",
+		Name:   "aten.upsample_trilinear3d.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				List: true,
+				Name: "output_size",
+				Size: 3,
+				Type: TInt,
+			}, {
+				Name: "align_corners",
+				Type: TBool,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "scales_d",
+				Opt:        true,
+				Type:       TFloat,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "scales_h",
+				Opt:        true,
+				Type:       TFloat,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "scales_w",
+				Opt:        true,
+				Type:       TFloat,
+			}},
+			Base: "upsample_trilinear3d",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::upsample_trilinear3d(Tensor self, SymInt[3] output_size, bool align_corners, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Resize by trilinear interpolation.",
+		Name:   "aten.upsample_trilinear3d.vec",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {
+				List: true,
+				Name: "output_size",
+				Opt:  true,
+				Type: TInt,
+			}, {
+				Name: "align_corners",
+				Type: TBool,
+			}, {
+				List: true,
+				Name: "scale_factors",
+				Opt:  true,
+				Type: TFloat,
+			}},
+			Base:     "upsample_trilinear3d",
+			NS:       "aten",
+			Overload: "vec",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::upsample_trilinear3d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "The Vandermonde matrix of a vector.",
+		Name:   "aten.vander.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "x"}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "N",
+				Opt:        true,
+				Type:       TInt,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "increasing",
+				Type:       TBool,
+			}},
+			Base: "vander",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::vander(Tensor x, int? N=None, bool increasing=False) -> Tensor",
+	},
+	{
+		DTypes: 130048,
+		Decomp: true,
+		Doc:    "The variance over the given dimensions.",
+		Name:   "aten.var.correction",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "None",
+				HasDefault: true,
+				List:       true,
+				Name:       "dim",
+				Opt:        true,
+				Size:       1,
+				Type:       TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "correction",
+				Opt:        true,
+				Type:       TScalar,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "keepdim",
+				Type:       TBool,
+			}},
+			Base:     "var",
+			NS:       "aten",
+			Overload: "correction",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::var.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor",
+	},
+	{
+		DTypes: 130048,
+		Decomp: true,
+		Doc:    "The variance over the given dimensions.",
+		Name:   "aten.var.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "True",
+				HasDefault: true,
+				Name:       "unbiased",
+				Type:       TBool,
+			}},
+			Base: "var",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::var(Tensor self, bool unbiased=True) -> Tensor",
+	},
+	{
+		DTypes: 130048,
+		Decomp: true,
+		Doc:    "The variance over the given dimensions.",
+		Name:   "aten.var.dim",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				List: true,
+				Name: "dim",
+				Opt:  true,
+				Size: 1,
+				Type: TInt,
+			}, {
+				Default:    "True",
+				HasDefault: true,
+				Name:       "unbiased",
+				Type:       TBool,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "keepdim",
+				Type:       TBool,
+			}},
+			Base:     "var",
+			NS:       "aten",
+			Overload: "dim",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::var.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor",
+	},
+	{
+		DTypes: 130048,
+		Decomp: true,
+		Doc:    "Variance and mean over the given dimensions.",
+		Name:   "aten.var_mean.correction",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "None",
+				HasDefault: true,
+				List:       true,
+				Name:       "dim",
+				Opt:        true,
+				Size:       1,
+				Type:       TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "correction",
+				Opt:        true,
+				Type:       TScalar,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "keepdim",
+				Type:       TBool,
+			}},
+			Base:     "var_mean",
+			NS:       "aten",
+			Overload: "correction",
+			Rets:     []Ret{{}, {}},
+		},
+		Stages: 15,
+		Text:   "aten::var_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor)",
+	},
+	{
+		DTypes: 130048,
+		Decomp: true,
+		Doc:    "Variance and mean over the given dimensions.",
+		Name:   "aten.var_mean.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "True",
+				HasDefault: true,
+				Name:       "unbiased",
+				Type:       TBool,
+			}},
+			Base: "var_mean",
+			NS:   "aten",
+			Rets: []Ret{{}, {}},
+		},
+		Stages: 15,
+		Text:   "aten::var_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)",
+	},
+	{
+		DTypes: 130048,
+		Decomp: true,
+		Doc:    "Variance and mean over the given dimensions.",
+		Name:   "aten.var_mean.dim",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				List: true,
+				Name: "dim",
+				Opt:  true,
+				Size: 1,
+				Type: TInt,
+			}, {
+				Default:    "True",
+				HasDefault: true,
+				Name:       "unbiased",
+				Type:       TBool,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "keepdim",
+				Type:       TBool,
+			}},
+			Base:     "var_mean",
+			NS:       "aten",
+			Overload: "dim",
+			Rets:     []Ret{{}, {}},
+		},
+		Stages: 15,
+		Text:   "aten::var_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor)",
+	},
+	{
+		DTypes: 130172,
+		Decomp: true,
+		Doc:    "The inner product, the first vector conjugated.",
+		Name:   "aten.vdot.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "other"}},
+			Base: "vdot",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::vdot(Tensor self, Tensor other) -> Tensor",
+	},
+	{
+		Doc:  "The same elements in another shape, without a copy; one size may be -1.",
+		Name: "aten.view.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+			}, {
+				List: true,
+				Name: "size",
+				Type: TInt,
+			}},
+			Base: "view",
+			NS:   "aten",
+			Rets: []Ret{{Alias: 'a'}},
+		},
+		Stages: 15,
+		Text:   "aten::view(Tensor(a) self, SymInt[] size) -> Tensor(a)",
+		View:   true,
+	},
+	{
+		Doc:  "The same bytes as another element type.",
+		Name: "aten.view.dtype",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+			}, {
+				Name: "dtype",
+				Type: TDType,
+			}},
+			Base:     "view",
+			NS:       "aten",
+			Overload: "dtype",
+			Rets:     []Ret{{Alias: 'a'}},
+		},
+		Stages: 15,
+		Text:   "aten::view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)",
+		View:   true,
+	},
+	{
+		Decomp: true,
+		Doc:    "view with the shape of other.",
+		Name:   "aten.view_as.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+			}, {Name: "other"}},
+			Base: "view_as",
+			NS:   "aten",
+			Rets: []Ret{{Alias: 'a'}},
+		},
+		Stages: 15,
+		Text:   "aten::view_as(Tensor(a) self, Tensor other) -> Tensor(a)",
+		View:   true,
+	},
+	{
+		Doc:  "A real tensor whose last dimension is two as complex.",
+		Name: "aten.view_as_complex.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+			}},
+			Base: "view_as_complex",
+			NS:   "aten",
+			Rets: []Ret{{Alias: 'a'}},
+		},
+		Stages: 15,
+		Text:   "aten::view_as_complex(Tensor(a) self) -> Tensor(a)",
+		View:   true,
+	},
+	{
+		Doc:    "The same as aten.view_as_complex, as a copy.",
+		Name:   "aten.view_as_complex_copy.default",
+		SameAs: AtenViewAsComplexDefault,
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "view_as_complex_copy",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::view_as_complex_copy(Tensor self) -> Tensor",
+	},
+	{
+		Doc:  "A complex tensor as real, with a last dimension of two.",
+		Name: "aten.view_as_real.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+			}},
+			Base: "view_as_real",
+			NS:   "aten",
+			Rets: []Ret{{Alias: 'a'}},
+		},
+		Stages: 15,
+		Text:   "aten::view_as_real(Tensor(a) self) -> Tensor(a)",
+		View:   true,
+	},
+	{
+		Doc:    "The same as aten.view_as_real, as a copy.",
+		Name:   "aten.view_as_real_copy.default",
+		SameAs: AtenViewAsRealDefault,
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "view_as_real_copy",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::view_as_real_copy(Tensor self) -> Tensor",
+	},
+	{
+		Doc:    "The same as aten.view, as a copy.",
+		Name:   "aten.view_copy.default",
+		SameAs: AtenViewDefault,
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				List: true,
+				Name: "size",
+				Type: TInt,
+			}},
+			Base: "view_copy",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::view_copy(Tensor self, SymInt[] size) -> Tensor",
+	},
+	{
+		Doc:    "The same as aten.view.dtype, as a copy.",
+		Name:   "aten.view_copy.dtype",
+		SameAs: AtenViewDtype,
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "dtype",
+				Type: TDType,
+			}},
+			Base:     "view_copy",
+			NS:       "aten",
+			Overload: "dtype",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::view_copy.dtype(Tensor self, ScalarType dtype) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "tensor_split along the horizontal, vertical or depth dimension.",
+		Name:   "aten.vsplit.array",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+			}, {
+				List: true,
+				Name: "indices",
+				Type: TInt,
+			}},
+			Base:     "vsplit",
+			NS:       "aten",
+			Overload: "array",
+			Rets: []Ret{{
+				Alias: 'a',
+				List:  true,
+			}},
+		},
+		Stages: 15,
+		Text:   "aten::vsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]",
+		View:   true,
+	},
+	{
+		Decomp: true,
+		Doc:    "tensor_split along the horizontal, vertical or depth dimension.",
+		Name:   "aten.vsplit.int",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+			}, {
+				Name: "sections",
+				Type: TInt,
+			}},
+			Base:     "vsplit",
+			NS:       "aten",
+			Overload: "int",
+			Rets: []Ret{{
+				Alias: 'a',
+				List:  true,
+			}},
+		},
+		Stages: 15,
+		Text:   "aten::vsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]",
+		View:   true,
+	},
+	{
+		Decomp: true,
+		Doc:    "Tensors joined along the first dimension after being made matrices.",
+		Name:   "aten.vstack.default",
+		Schema: Schema{
+			Args: []Arg{{
+				List: true,
+				Name: "tensors",
+			}},
+			Base: "vstack",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::vstack(Tensor[] tensors) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "self where the condition holds, other elsewhere.",
+		Name:   "aten.where.Scalar",
+		Schema: Schema{
+			Args: []Arg{{Name: "condition"}, {
+				Name: "self",
+				Type: TScalar,
+			}, {
+				Name: "other",
+				Type: TScalar,
+			}},
+			Base:     "where",
+			NS:       "aten",
+			Overload: "Scalar",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::where.Scalar(Tensor condition, Scalar self, Scalar other) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "self where the condition holds, other elsewhere.",
+		Name:   "aten.where.ScalarOther",
+		Schema: Schema{
+			Args: []Arg{{Name: "condition"}, {Name: "self"}, {
+				Name: "other",
+				Type: TScalar,
+			}},
+			Base:     "where",
+			NS:       "aten",
+			Overload: "ScalarOther",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::where.ScalarOther(Tensor condition, Tensor self, Scalar other) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "self where the condition holds, other elsewhere.",
+		Name:   "aten.where.ScalarSelf",
+		Schema: Schema{
+			Args: []Arg{{Name: "condition"}, {
+				Name: "self",
+				Type: TScalar,
+			}, {Name: "other"}},
+			Base:     "where",
+			NS:       "aten",
+			Overload: "ScalarSelf",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::where.ScalarSelf(Tensor condition, Scalar self, Tensor other) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "One index vector a dimension of the places where the condition holds.",
+		Name:   "aten.where.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "condition"}},
+			Base: "where",
+			NS:   "aten",
+			Rets: []Ret{{List: true}},
+		},
+		Stages: 15,
+		Text:   "aten::where(Tensor condition) -> Tensor[]",
+	},
+	{
+		Doc:  "self where the condition holds, other elsewhere.",
+		Name: "aten.where.self",
+		Schema: Schema{
+			Args:     []Arg{{Name: "condition"}, {Name: "self"}, {Name: "other"}},
+			Base:     "where",
+			NS:       "aten",
+			Overload: "self",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::where.self(Tensor condition, Tensor self, Tensor other) -> Tensor",
+	},
+	{
+		DTypes: 15486,
+		Decomp: true,
+		Doc:    "self * log(other), zero where self is zero.",
+		Name:   "aten.xlogy.Scalar_Other",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "other",
+				Type: TScalar,
+			}},
+			Base:     "xlogy",
+			NS:       "aten",
+			Overload: "Scalar_Other",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::xlogy.Scalar_Other(Tensor self, Scalar other) -> Tensor",
+	},
+	{
+		DTypes: 15486,
+		Decomp: true,
+		Doc:    "self * log(other), zero where self is zero.",
+		Name:   "aten.xlogy.Scalar_Self",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "self",
+				Type: TScalar,
+			}, {Name: "other"}},
+			Base:     "xlogy",
+			NS:       "aten",
+			Overload: "Scalar_Self",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::xlogy.Scalar_Self(Scalar self, Tensor other) -> Tensor",
+	},
+	{
+		DTypes: 15486,
+		Decomp: true,
+		Doc:    "self * log(other), zero where self is zero.",
+		Name:   "aten.xlogy.Tensor",
+		Schema: Schema{
+			Args:     []Arg{{Name: "self"}, {Name: "other"}},
+			Base:     "xlogy",
+			NS:       "aten",
+			Overload: "Tensor",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::xlogy.Tensor(Tensor self, Tensor other) -> Tensor",
+	},
+	{
+		DTypes:     15486,
+		Doc:        "self * log(other), zero where self is zero, written to self.",
+		Functional: AtenXlogyScalarOther,
+		Mutates:    true,
+		Name:       "aten.xlogy_.Scalar_Other",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {
+				Name: "other",
+				Type: TScalar,
+			}},
+			Base:     "xlogy_",
+			NS:       "aten",
+			Overload: "Scalar_Other",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::xlogy_.Scalar_Other(Tensor(a!) self, Scalar other) -> Tensor(a!)",
+	},
+	{
+		DTypes:     15486,
+		Doc:        "self * log(other), zero where self is zero, written to self.",
+		Functional: AtenXlogyTensor,
+		Mutates:    true,
+		Name:       "aten.xlogy_.Tensor",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {Name: "other"}},
+			Base:     "xlogy_",
+			NS:       "aten",
+			Overload: "Tensor",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::xlogy_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
+	},
+	{
+		Decomp: true,
+		Doc:    "The shape of self filled with zeros.",
+		Name:   "aten.zero.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "zero",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::zero(Tensor self) -> Tensor",
+	},
+	{
+		Doc:        "The shape of self filled with zeros, written to self.",
+		Functional: AtenZeroDefault,
+		Mutates:    true,
+		Name:       "aten.zero_.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}},
+			Base: "zero_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+		Stages: 1,
+		Text:   "aten::zero_(Tensor(a!) self) -> Tensor(a!)",
+	},
+	{
+		Decomp: true,
+		Doc:    "A tensor of zeros.",
+		Name:   "aten.zeros.default",
+		Schema: Schema{
+			Args: []Arg{{
+				List: true,
+				Name: "size",
+				Type: TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "layout",
+				Opt:        true,
+				Type:       TLayout,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "device",
+				Opt:        true,
+				Type:       TDevice,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "pin_memory",
+				Opt:        true,
+				Type:       TBool,
+			}},
+			Base: "zeros",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::zeros(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Zeros like self.",
+		Name:   "aten.zeros_like.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "layout",
+				Opt:        true,
+				Type:       TLayout,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "device",
+				Opt:        true,
+				Type:       TDevice,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "pin_memory",
+				Opt:        true,
+				Type:       TBool,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "memory_format",
+				Opt:        true,
+				Type:       TMemoryFormat,
+			}},
+			Base: "zeros_like",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::zeros_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+	},
+	{
+		Doc:  "The number rounded, halves to the even one.",
+		Name: "builtins.round.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "a",
+				Type: TAny,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "ndigits",
+				Opt:        true,
+				Type:       TAny,
+			}},
+			Base: "round",
+			NS:   "builtins",
+			Rets: []Ret{{Type: TAny}},
+		},
+		Stages: 15,
+		Text:   "builtins::round(Any a, Any? ndigits=None) -> Any",
+	},
+	{
+		Doc:  "A copy with the given order of dimensions in memory.",
+		Name: "dim_order_ops._clone_dim_order.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "False",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "non_blocking",
+				Type:       TBool,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				List:       true,
+				Name:       "dim_order",
+				Opt:        true,
+				Type:       TInt,
+			}},
+			Base: "_clone_dim_order",
+			NS:   "dim_order_ops",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "dim_order_ops::_clone_dim_order(Tensor self, *, bool non_blocking=False, int[]? dim_order=None) -> Tensor",
+	},
+	{
+		Doc:  "A tensor with the given order of dimensions in memory whose elements have no meaning; zeros here.",
+		Name: "dim_order_ops._empty_dim_order.default",
+		Schema: Schema{
+			Args: []Arg{{
+				List: true,
+				Name: "size",
+				Type: TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "layout",
+				Opt:        true,
+				Type:       TLayout,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "device",
+				Opt:        true,
+				Type:       TDevice,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "pin_memory",
+				Opt:        true,
+				Type:       TBool,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				List:       true,
+				Name:       "dim_order",
+				Opt:        true,
+				Type:       TInt,
+			}},
+			Base: "_empty_dim_order",
+			NS:   "dim_order_ops",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "dim_order_ops::_empty_dim_order(int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, int[]? dim_order=None) -> Tensor",
+	},
+	{
+		Doc:  "A copy as another element type and with the given order of dimensions in memory.",
+		Name: "dim_order_ops._to_dim_order_copy.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "layout",
+				Opt:        true,
+				Type:       TLayout,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "device",
+				Opt:        true,
+				Type:       TDevice,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "pin_memory",
+				Opt:        true,
+				Type:       TBool,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "non_blocking",
+				Type:       TBool,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				List:       true,
+				Name:       "dim_order",
+				Opt:        true,
+				Type:       TInt,
+			}},
+			Base: "_to_dim_order_copy",
+			NS:   "dim_order_ops",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "dim_order_ops::_to_dim_order_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, bool non_blocking=False, int[]? dim_order=None) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "A copy from a device to the host.",
+		Name:   "et_copy._d2h_copy.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "_d2h_copy",
+			NS:   "et_copy",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "et_copy::_d2h_copy(Tensor self) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "A copy from the host to a device.",
+		Name:   "et_copy._h2d_copy.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "_h2d_copy",
+			NS:   "et_copy",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "et_copy::_h2d_copy(Tensor self) -> Tensor",
+	},
+	{
+		Doc:  "Two tensors as they are, tied to one buffer.",
+		Name: "executorch.alias.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "x"}, {Name: "y"}},
+			Base: "alias",
+			NS:   "executorch",
+			Rets: []Ret{{}, {}},
+		},
+		Stages: 15,
+		Text:   "executorch::alias(Tensor x, Tensor y) -> (Tensor, Tensor)",
+	},
+	{
+		Doc:  "Writes value to the start of a cross-attention cache.",
+		Name: "executorch.update_cross_attn_cache.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "value"}, {Name: "cache"}},
+			Base: "update_cross_attn_cache",
+			NS:   "executorch",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "executorch::update_cross_attn_cache(Tensor value, Tensor cache) -> Tensor",
+	},
+	{
+		Doc:  "A tensor inside a tensor subclass, by attribute.",
+		Name: "export.access_subclass_inner_tensor.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "src_subclass_tensor"}, {
+				Name: "attr",
+				Type: TStr,
+			}},
+			Base: "access_subclass_inner_tensor",
+			NS:   "export",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "export::access_subclass_inner_tensor(Tensor src_subclass_tensor, str attr) -> Tensor",
+	},
+	{
+		Doc:  "All prefixes along the first dimension combined by a graph.",
+		Name: "higher_order.associative_scan.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "combine_fn",
+				Type: TGraph,
+			}, {
+				List: true,
+				Name: "xs",
+				Type: TAny,
+			}, {
+				List: true,
+				Name: "additional_inputs",
+				Type: TAny,
+			}},
+			Base: "associative_scan",
+			NS:   "higher_order",
+			Rets: []Ret{{
+				List: true,
+				Type: TAny,
+			}},
+		},
+		Stages: 15,
+		Text:   "higher_order::associative_scan(Graph combine_fn, Any[] xs, Any[] additional_inputs) -> Any[]",
+	},
+	{
+		Doc:  "Runs one of two graphs on the operands by a condition.",
+		Name: "higher_order.cond.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "pred",
+				Type: TAny,
+			}, {
+				Name: "true_fn",
+				Type: TGraph,
+			}, {
+				Name: "false_fn",
+				Type: TGraph,
+			}, {
+				List: true,
+				Name: "operands",
+				Type: TAny,
+			}},
+			Base: "cond",
+			NS:   "higher_order",
+			Rets: []Ret{{
+				List: true,
+				Type: TAny,
+			}},
+		},
+		Stages: 15,
+		Text:   "higher_order::cond(Any pred, Graph true_fn, Graph false_fn, Any[] operands) -> Any[]",
+	},
+	{
+		Doc:  "Runs a graph on each slice along the first dimension of xs and stacks the results.",
+		Name: "higher_order.map_impl.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "f",
+				Type: TGraph,
+			}, {
+				List: true,
+				Name: "xs",
+				Type: TAny,
+			}, {
+				List: true,
+				Name: "pos_args",
+				Type: TAny,
+			}},
+			Base: "map_impl",
+			NS:   "higher_order",
+			Rets: []Ret{{
+				List: true,
+				Type: TAny,
+			}},
+		},
+		Stages: 15,
+		Text:   "higher_order::map_impl(Graph f, Any[] xs, Any[] pos_args) -> Any[]",
+	},
+	{
+		Doc:  "Runs a graph along the first dimension of xs with carried values; stacks what it returns beyond them.",
+		Name: "higher_order.scan.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "combine_fn",
+				Type: TGraph,
+			}, {
+				List: true,
+				Name: "init",
+				Type: TAny,
+			}, {
+				List: true,
+				Name: "xs",
+				Type: TAny,
+			}, {
+				List: true,
+				Name: "additional_inputs",
+				Type: TAny,
+			}},
+			Base: "scan",
+			NS:   "higher_order",
+			Rets: []Ret{{
+				List: true,
+				Type: TAny,
+			}},
+		},
+		Stages: 15,
+		Text:   "higher_order::scan(Graph combine_fn, Any[] init, Any[] xs, Any[] additional_inputs) -> Any[]",
+	},
+	{
+		Doc:  "Runs a graph on the carried values as long as the condition graph says true.",
+		Name: "higher_order.while_loop.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "cond_fn",
+				Type: TGraph,
+			}, {
+				Name: "body_fn",
+				Type: TGraph,
+			}, {
+				List: true,
+				Name: "carried_inputs",
+				Type: TAny,
+			}, {
+				List: true,
+				Name: "additional_inputs",
+				Type: TAny,
+			}, {
+				Default:    "''",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "mutated_arg_indices",
+				Type:       TStr,
+			}},
+			Base: "while_loop",
+			NS:   "higher_order",
+			Rets: []Ret{{
+				List: true,
+				Type: TAny,
+			}},
+		},
+		Stages: 15,
+		Text:   "higher_order::while_loop(Graph cond_fn, Graph body_fn, Any[] carried_inputs, Any[] additional_inputs, *, str mutated_arg_indices='') -> Any[]",
+	},
+	{
+		Doc:  "Runs a graph inside an autocast region.",
+		Name: "higher_order.wrap_with_autocast.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "device_type",
+				Type: TStr,
+			}, {
+				Name: "dtype",
+				Opt:  true,
+				Type: TDType,
+			}, {
+				Name: "enabled",
+				Type: TBool,
+			}, {
+				Name: "cache_enabled",
+				Opt:  true,
+				Type: TBool,
+			}, {
+				Name: "wrapped_func",
+				Type: TGraph,
+			}, {
+				List: true,
+				Name: "args",
+				Type: TAny,
+			}},
+			Base: "wrap_with_autocast",
+			NS:   "higher_order",
+			Rets: []Ret{{
+				List: true,
+				Type: TAny,
+			}},
+		},
+		Stages: 15,
+		Text:   "higher_order::wrap_with_autocast(str device_type, ScalarType? dtype, bool enabled, bool? cache_enabled, Graph wrapped_func, Any[] args) -> Any[]",
+	},
+	{
+		Doc:  "Runs a graph with gradients on or off, which has no meaning here.",
+		Name: "higher_order.wrap_with_set_grad_enabled.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "enable_grad",
+				Type: TBool,
+			}, {
+				Name: "wrapped_func",
+				Type: TGraph,
+			}, {
+				List: true,
+				Name: "args",
+				Type: TAny,
+			}},
+			Base: "wrap_with_set_grad_enabled",
+			NS:   "higher_order",
+			Rets: []Ret{{
+				List: true,
+				Type: TAny,
+			}},
+		},
+		Stages: 15,
+		Text:   "higher_order::wrap_with_set_grad_enabled(bool enable_grad, Graph wrapped_func, Any[] args) -> Any[]",
+	},
+	{
+		Doc:    "Appends keys and values to a layer's cache outside the graph and attends to its history.",
+		Effect: true,
+		Name:   "kvcache.update_and_attend.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "q"}, {Name: "k"}, {Name: "v"}, {Name: "position"}, {
+				Name: "layer_id",
+				Type: TInt,
+			}, {
+				Name: "scale",
+				Type: TFloat,
+			}, {
+				Name: "out_dtype",
+				Type: TDType,
+			}},
+			Base: "update_and_attend",
+			NS:   "kvcache",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "kvcache::update_and_attend(Tensor q, Tensor k, Tensor v, Tensor position, SymInt layer_id, float scale, ScalarType out_dtype) -> Tensor",
+	},
+	{
+		Doc:  "The gated delta rule with a decay for each channel.",
+		Name: "llama.channelwise_gated_delta_rule.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "query"}, {Name: "key"}, {Name: "value"}, {Name: "decay"}, {Name: "beta"}, {Name: "initial_state"}},
+			Base: "channelwise_gated_delta_rule",
+			NS:   "llama",
+			Rets: []Ret{{}, {}},
+		},
+		Stages: 15,
+		Text:   "llama::channelwise_gated_delta_rule(Tensor query, Tensor key, Tensor value, Tensor decay, Tensor beta, Tensor initial_state) -> (Tensor, Tensor)",
+	},
+	{
+		Doc:  "custom_sdpa on int8 tensors with scales and zero points.",
+		Name: "llama.custom_quantized_sdpa.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "query"}, {Name: "key"}, {Name: "value"}, {
+				Name: "start_pos",
+				Type: TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "attn_mask",
+				Opt:        true,
+			}, {
+				Default:    "0.0",
+				HasDefault: true,
+				Name:       "drpout_p",
+				Type:       TFloat,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "is_causal",
+				Type:       TBool,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "scale",
+				Opt:        true,
+				Type:       TFloat,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "q_zero_points",
+				Opt:        true,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "q_scales",
+				Opt:        true,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "k_zero_points",
+				Opt:        true,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "k_scales",
+				Opt:        true,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "v_zero_points",
+				Opt:        true,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "v_scales",
+				Opt:        true,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "is_seq_at_dim_2",
+				Type:       TBool,
+			}},
+			Base: "custom_quantized_sdpa",
+			NS:   "llama",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "llama::custom_quantized_sdpa(Tensor query, Tensor key, Tensor value, SymInt start_pos, Tensor? attn_mask=None, float drpout_p=0.0, bool is_causal=False, float? scale=None, Tensor? q_zero_points=None, Tensor? q_scales=None, Tensor? k_zero_points=None, Tensor? k_scales=None, Tensor? v_zero_points=None, Tensor? v_scales=None, bool is_seq_at_dim_2=False) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Attention over the first start_pos + length entries of a cache, sequence before heads.",
+		Name:   "llama.custom_sdpa.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "query"}, {Name: "key"}, {Name: "value"}, {
+				Name: "start_pos",
+				Type: TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "attn_mask",
+				Opt:        true,
+			}, {
+				Default:    "0.0",
+				HasDefault: true,
+				Name:       "drpout_p",
+				Type:       TFloat,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "is_causal",
+				Type:       TBool,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "scale",
+				Opt:        true,
+				Type:       TFloat,
+			}},
+			Base: "custom_sdpa",
+			NS:   "llama",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "llama::custom_sdpa(Tensor query, Tensor key, Tensor value, SymInt start_pos, Tensor? attn_mask=None, float drpout_p=0.0, bool is_causal=False, float? scale=None) -> Tensor",
+	},
+	{
+		Doc:  "The Hadamard transform of the last dimension.",
+		Name: "llama.fast_hadamard_transform.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "mat"}},
+			Base: "fast_hadamard_transform",
+			NS:   "llama",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "llama::fast_hadamard_transform(Tensor mat) -> Tensor",
+	},
+	{
+		Doc:  "The gated delta rule over time; gives output and last state.",
+		Name: "llama.gated_delta_rule.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "query"}, {Name: "key"}, {Name: "value"}, {Name: "decay"}, {Name: "beta"}, {Name: "initial_state"}},
+			Base: "gated_delta_rule",
+			NS:   "llama",
+			Rets: []Ret{{}, {}},
+		},
+		Stages: 15,
+		Text:   "llama::gated_delta_rule(Tensor query, Tensor key, Tensor value, Tensor decay, Tensor beta, Tensor initial_state) -> (Tensor, Tensor)",
+	},
+	{
+		Doc:     "Writes keys and values into caches, then attends to them.",
+		Mutates: true,
+		Name:    "llama.sdpa_with_kv_cache.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "query"}, {Name: "key"}, {Name: "value"}, {
+				Alias: 'a',
+				Name:  "key_cache",
+				Write: true,
+			}, {
+				Alias: 'b',
+				Name:  "value_cache",
+				Write: true,
+			}, {
+				Name: "start_pos",
+				Type: TInt,
+			}, {
+				Name: "seq_len",
+				Type: TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "attn_mask",
+				Opt:        true,
+			}, {
+				Default:    "0.0",
+				HasDefault: true,
+				Name:       "drpout_p",
+				Type:       TFloat,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "is_causal",
+				Type:       TBool,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "scale",
+				Opt:        true,
+				Type:       TFloat,
+			}},
+			Base: "sdpa_with_kv_cache",
+			NS:   "llama",
+			Rets: []Ret{{}},
+		},
+		Stages: 1,
+		Text:   "llama::sdpa_with_kv_cache(Tensor query, Tensor key, Tensor value, Tensor(a!) key_cache, Tensor(b!) value_cache, SymInt start_pos, SymInt seq_len, Tensor? attn_mask=None, float drpout_p=0.0, bool is_causal=False, float? scale=None) -> Tensor",
+	},
+	{
+		Doc:     "Writes value into a cache at a position along the second dimension.",
+		Mutates: true,
+		Name:    "llama.update_cache.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "value"}, {
+				Alias: 'a',
+				Name:  "cache",
+				Write: true,
+			}, {
+				Name: "start_pos",
+				Type: TInt,
+			}},
+			Base: "update_cache",
+			NS:   "llama",
+			Rets: []Ret{{}},
+		},
+		Stages: 1,
+		Text:   "llama::update_cache(Tensor value, Tensor(a!) cache, SymInt start_pos) -> Tensor",
+	},
+	{
+		Doc:     "Writes value into a cache at the given places.",
+		Mutates: true,
+		Name:    "llama.update_cache_with_indices.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "value"}, {
+				Alias: 'a',
+				Name:  "cache",
+				Write: true,
+			}, {
+				Name: "start_pos",
+				Type: TInt,
+			}, {Name: "indices"}},
+			Base: "update_cache_with_indices",
+			NS:   "llama",
+			Rets: []Ret{{}},
+		},
+		Stages: 1,
+		Text:   "llama::update_cache_with_indices(Tensor value, Tensor(a!) cache, SymInt start_pos, Tensor indices) -> Tensor",
+	},
+	{
+		Doc:  "The smallest integer that is at least the number.",
+		Name: "math.ceil.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "a",
+				Type: TAny,
+			}},
+			Base: "ceil",
+			NS:   "math",
+			Rets: []Ret{{Type: TAny}},
+		},
+		Stages: 15,
+		Text:   "math::ceil(Any a) -> Any",
+	},
+	{
+		Doc:  "The largest integer that is at most the number.",
+		Name: "math.floor.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "a",
+				Type: TAny,
+			}},
+			Base: "floor",
+			NS:   "math",
+			Rets: []Ret{{Type: TAny}},
+		},
+		Stages: 15,
+		Text:   "math::floor(Any a) -> Any",
+	},
+	{
+		Doc:  "The number rounded towards zero.",
+		Name: "math.trunc.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "a",
+				Type: TAny,
+			}},
+			Base: "trunc",
+			NS:   "math",
+			Rets: []Ret{{Type: TAny}},
+		},
+		Stages: 15,
+		Text:   "math::trunc(Any a) -> Any",
+	},
+	{
+		Decomp: true,
+		Doc:    "Attention over the first start_pos + length entries of a cache, with grouped heads.",
+		Name:   "mlx.custom_sdpa.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "query"}, {Name: "key"}, {Name: "value"}, {
+				Name: "start_pos",
+				Type: TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "attn_mask",
+				Opt:        true,
+			}, {
+				Default:    "0.0",
+				HasDefault: true,
+				Name:       "dropout_p",
+				Type:       TFloat,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "is_causal",
+				Type:       TBool,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "scale",
+				Opt:        true,
+				Type:       TFloat,
+			}},
+			Base: "custom_sdpa",
+			NS:   "mlx",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "mlx::custom_sdpa(Tensor query, Tensor key, Tensor value, SymInt start_pos, Tensor? attn_mask=None, float dropout_p=0.0, bool is_causal=False, float? scale=None) -> Tensor",
+	},
+	{
+		Doc:     "The gated delta rule over time with a recurrent state that it writes to.",
+		Mutates: true,
+		Name:    "mlx.gated_delta_rule.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "q"}, {Name: "k"}, {Name: "v"}, {Name: "g"}, {Name: "beta"}, {
+				Alias: 'a',
+				Name:  "state",
+				Write: true,
+			}, {
+				Default:    "True",
+				HasDefault: true,
+				Name:       "use_custom_kernel",
+				Type:       TBool,
+			}},
+			Base: "gated_delta_rule",
+			NS:   "mlx",
+			Rets: []Ret{{}},
+		},
+		Stages: 1,
+		Text:   "mlx::gated_delta_rule(Tensor q, Tensor k, Tensor v, Tensor g, Tensor beta, Tensor(a!) state, bool use_custom_kernel=True) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Matrix products with the matrices that index tensors pick.",
+		Name:   "mlx.gather_mm.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "a"}, {Name: "b"}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "rhs_indices",
+				Opt:        true,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "lhs_indices",
+				Opt:        true,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "sorted_indices",
+				Opt:        true,
+			}},
+			Base: "gather_mm",
+			NS:   "mlx",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "mlx::gather_mm(Tensor a, Tensor b, Tensor? rhs_indices=None, Tensor? lhs_indices=None, Tensor? sorted_indices=None) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Matrix products with quantized matrices that index tensors pick.",
+		Name:   "mlx.gather_qmm.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "x"}, {Name: "w"}, {Name: "scales"}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "biases",
+				Opt:        true,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "rhs_indices",
+				Opt:        true,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "lhs_indices",
+				Opt:        true,
+			}, {
+				Default:    "True",
+				HasDefault: true,
+				Name:       "transpose",
+				Type:       TBool,
+			}, {
+				Default:    "32",
+				HasDefault: true,
+				Name:       "group_size",
+				Type:       TInt,
+			}, {
+				Default:    "4",
+				HasDefault: true,
+				Name:       "bits",
+				Type:       TInt,
+			}, {
+				Default:    "'affine'",
+				HasDefault: true,
+				Name:       "mode",
+				Type:       TStr,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "sorted_indices",
+				Opt:        true,
+			}},
+			Base: "gather_qmm",
+			NS:   "mlx",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "mlx::gather_qmm(Tensor x, Tensor w, Tensor scales, Tensor? biases=None, Tensor? rhs_indices=None, Tensor? lhs_indices=None, bool transpose=True, SymInt group_size=32, SymInt bits=4, str mode='affine', Tensor? sorted_indices=None) -> Tensor",
+	},
+	{
+		Doc:     "Writes new keys or values into a cache at a position, wrapping around in a ring; gives an alias of the cache.",
+		Mutates: true,
+		Name:    "mlx.kv_cache_update.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "cache",
+				Write: true,
+			}, {Name: "new_values"}, {
+				Name: "start_pos",
+				Type: TInt,
+			}, {
+				Default:    "0",
+				HasDefault: true,
+				Name:       "ring_size",
+				Type:       TInt,
+			}},
+			Base: "kv_cache_update",
+			NS:   "mlx",
+			Rets: []Ret{{}},
+		},
+		Stages: 1,
+		Text:   "mlx::kv_cache_update(Tensor(a0!) cache, Tensor new_values, SymInt start_pos, SymInt ring_size=0) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Rows of the input for each chosen expert, sorted by expert where that pays.",
+		Name:   "mlx.moe_gather_inputs.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "x"}, {Name: "expert_indices"}, {
+				Name: "top_k",
+				Type: TInt,
+			}, {
+				Name: "sort_cutoff",
+				Type: TInt,
+			}},
+			Base: "moe_gather_inputs",
+			NS:   "mlx",
+			Rets: []Ret{{}, {}, {}, {}},
+		},
+		Stages: 15,
+		Text:   "mlx::moe_gather_inputs(Tensor x, Tensor expert_indices, SymInt top_k, SymInt sort_cutoff) -> (Tensor, Tensor, Tensor, Tensor)",
+	},
+	{
+		Decomp: true,
+		Doc:    "Undoes moe_gather_inputs.",
+		Name:   "mlx.moe_scatter_outputs.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "down"}, {Name: "sort_experts"}, {Name: "inv_order"}, {
+				Name: "top_k",
+				Type: TInt,
+			}},
+			Base: "moe_scatter_outputs",
+			NS:   "mlx",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "mlx::moe_scatter_outputs(Tensor down, Tensor sort_experts, Tensor inv_order, SymInt top_k) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Rotary position embedding of the first dims elements of the last dimension.",
+		Name:   "mlx.rope.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "x"}, {
+				Name: "dims",
+				Type: TInt,
+			}, {
+				Name: "pos",
+				Type: TInt,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "traditional",
+				Type:       TBool,
+			}, {
+				Default:    "500000.0",
+				HasDefault: true,
+				Name:       "base",
+				Type:       TFloat,
+			}, {
+				Default:    "1.0",
+				HasDefault: true,
+				Name:       "scale",
+				Type:       TFloat,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "freqs",
+				Opt:        true,
+			}},
+			Base: "rope",
+			NS:   "mlx",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "mlx::rope(Tensor x, SymInt dims, SymInt pos, bool traditional=False, float base=500000.0, float scale=1.0, Tensor? freqs=None) -> Tensor",
+	},
+	{
+		Doc:    "A token drawn from logits with temperature, top-k and top-p.",
+		Name:   "mlx.sample.default",
+		Random: true,
+		Schema: Schema{
+			Args: []Arg{{Name: "logits"}, {Name: "temperature"}, {Name: "top_k"}, {Name: "top_p"}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "seed",
+				Opt:        true,
+			}},
+			Base: "sample",
+			NS:   "mlx",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "mlx::sample(Tensor logits, Tensor temperature, Tensor top_k, Tensor top_p, Tensor? seed=None) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Elements as 4-bit indices between boundaries, two a byte.",
+		Name:   "mlx.tq4_compress.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "values"}, {Name: "boundaries"}},
+			Base: "tq4_compress",
+			NS:   "mlx",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "mlx::tq4_compress(Tensor values, Tensor boundaries) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "4-bit indices to centroids, times a norm for each row.",
+		Name:   "mlx.tq_dequant.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "packed"}, {Name: "norms"}, {Name: "centroids"}},
+			Base: "tq_dequant",
+			NS:   "mlx",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "mlx::tq_dequant(Tensor packed, Tensor norms, Tensor centroids) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "The Euclidean norm over the last dimension.",
+		Name:   "mlx.tq_norm.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "x"}},
+			Base: "tq_norm",
+			NS:   "mlx",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "mlx::tq_norm(Tensor x) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "The sum of two tensors as a custom kernel.",
+		Name:   "mlx_test.vadd.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "a"}, {Name: "b"}},
+			Base: "vadd",
+			NS:   "mlx_test",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "mlx_test::vadd(Tensor a, Tensor b) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "An image cut into square tiles.",
+		Name:   "preprocess.tile_crop.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {
+				Name: "tile_size",
+				Type: TInt,
+			}},
+			Base: "tile_crop",
+			NS:   "preprocess",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "preprocess::tile_crop(Tensor input, int tile_size) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Scale and zero point for each row.",
+		Name:   "quantized_decomposed._choose_qparams_per_token_asymmetric_impl.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {
+				Name: "dtype",
+				Type: TDType,
+			}},
+			Base: "_choose_qparams_per_token_asymmetric_impl",
+			NS:   "quantized_decomposed",
+			Rets: []Ret{{}, {}},
+		},
+		Stages: 15,
+		Text:   "quantized_decomposed::_choose_qparams_per_token_asymmetric_impl(Tensor input, ScalarType dtype) -> (Tensor, Tensor)",
+	},
+	{
+		Decomp: true,
+		Doc:    "The sum of two quantized tensors, quantized again.",
+		Name:   "quantized_decomposed.add.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "a"}, {
+				Name: "a_scale",
+				Type: TFloat,
+			}, {
+				Name: "a_zero_point",
+				Type: TInt,
+			}, {
+				Name: "a_quant_min",
+				Type: TInt,
+			}, {
+				Name: "a_quant_max",
+				Type: TInt,
+			}, {Name: "b"}, {
+				Name: "b_scale",
+				Type: TFloat,
+			}, {
+				Name: "b_zero_point",
+				Type: TInt,
+			}, {
+				Name: "b_quant_min",
+				Type: TInt,
+			}, {
+				Name: "b_quant_max",
+				Type: TInt,
+			}, {
+				Name: "out_scale",
+				Type: TFloat,
+			}, {
+				Name: "out_zero_point",
+				Type: TInt,
+			}, {
+				Name: "out_quant_min",
+				Type: TInt,
+			}, {
+				Name: "out_quant_max",
+				Type: TInt,
+			}},
+			Base: "add",
+			NS:   "quantized_decomposed",
+			Rets: []Ret{{Name: "qc"}},
+		},
+		Stages: 15,
+		Text:   "quantized_decomposed::add(Tensor a, float a_scale, int a_zero_point, int a_quant_min, int a_quant_max, Tensor b, float b_scale, int b_zero_point, int b_quant_min, int b_quant_max, float out_scale, int out_zero_point, int out_quant_min, int out_quant_max) -> Tensor qc",
+	},
+	{
+		Decomp: true,
+		Doc:    "The sum of a quantized tensor and a number, quantized again.",
+		Name:   "quantized_decomposed.add.scalar",
+		Schema: Schema{
+			Args: []Arg{{Name: "qa"}, {
+				Name: "a_scale",
+				Type: TFloat,
+			}, {
+				Name: "a_zero_point",
+				Type: TInt,
+			}, {
+				Name: "a_quant_min",
+				Type: TInt,
+			}, {
+				Name: "a_quant_max",
+				Type: TInt,
+			}, {
+				Name: "a_dtype",
+				Type: TDType,
+			}, {
+				Name: "b",
+				Type: TScalar,
+			}, {
+				Name: "out_scale",
+				Type: TFloat,
+			}, {
+				Name: "out_zero_point",
+				Type: TInt,
+			}, {
+				Name: "out_quant_min",
+				Type: TInt,
+			}, {
+				Name: "out_quant_max",
+				Type: TInt,
+			}, {
+				Name: "out_dtype",
+				Type: TDType,
+			}},
+			Base:     "add",
+			NS:       "quantized_decomposed",
+			Overload: "scalar",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "quantized_decomposed::add.scalar(Tensor qa, float a_scale, int a_zero_point, int a_quant_min, int a_quant_max, ScalarType a_dtype, Scalar b, float out_scale, int out_zero_point, int out_quant_min, int out_quant_max, ScalarType out_dtype) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "The sum of two quantized tensors, quantized again above zero.",
+		Name:   "quantized_decomposed.add_relu.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "a"}, {
+				Name: "a_scale",
+				Type: TFloat,
+			}, {
+				Name: "a_zero_point",
+				Type: TInt,
+			}, {
+				Name: "a_quant_min",
+				Type: TInt,
+			}, {
+				Name: "a_quant_max",
+				Type: TInt,
+			}, {Name: "b"}, {
+				Name: "b_scale",
+				Type: TFloat,
+			}, {
+				Name: "b_zero_point",
+				Type: TInt,
+			}, {
+				Name: "b_quant_min",
+				Type: TInt,
+			}, {
+				Name: "b_quant_max",
+				Type: TInt,
+			}, {
+				Name: "out_scale",
+				Type: TFloat,
+			}, {
+				Name: "out_zero_point",
+				Type: TInt,
+			}, {
+				Name: "out_quant_min",
+				Type: TInt,
+			}, {
+				Name: "out_quant_max",
+				Type: TInt,
+			}},
+			Base: "add_relu",
+			NS:   "quantized_decomposed",
+			Rets: []Ret{{Name: "qc"}},
+		},
+		Stages: 15,
+		Text:   "quantized_decomposed::add_relu(Tensor a, float a_scale, int a_zero_point, int a_quant_min, int a_quant_max, Tensor b, float b_scale, int b_zero_point, int b_quant_min, int b_quant_max, float out_scale, int out_zero_point, int out_quant_min, int out_quant_max) -> Tensor qc",
+	},
+	{
+		Decomp: true,
+		Doc:    "Scale and zero point that cover the values of the input.",
+		Name:   "quantized_decomposed.choose_qparams.tensor",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {
+				Name: "quant_min",
+				Type: TInt,
+			}, {
+				Name: "quant_max",
+				Type: TInt,
+			}, {
+				Name: "eps",
+				Type: TFloat,
+			}, {
+				Name: "dtype",
+				Type: TDType,
+			}},
+			Base:     "choose_qparams",
+			NS:       "quantized_decomposed",
+			Overload: "tensor",
+			Rets:     []Ret{{}, {}},
+		},
+		Stages: 15,
+		Text:   "quantized_decomposed::choose_qparams.tensor(Tensor input, int quant_min, int quant_max, float eps, ScalarType dtype) -> (Tensor, Tensor)",
+	},
+	{
+		Decomp: true,
+		Doc:    "Symmetric scale for each row.",
+		Name:   "quantized_decomposed.choose_qparams_per_token.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {
+				Name: "dtype",
+				Type: TDType,
+			}},
+			Base: "choose_qparams_per_token",
+			NS:   "quantized_decomposed",
+			Rets: []Ret{{}, {}},
+		},
+		Stages: 15,
+		Text:   "quantized_decomposed::choose_qparams_per_token(Tensor input, ScalarType dtype) -> (Tensor, Tensor)",
+	},
+	{
+		Decomp: true,
+		Doc:    "Scale and zero point for each row.",
+		Name:   "quantized_decomposed.choose_qparams_per_token_asymmetric.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {
+				Name: "dtype",
+				Type: TDType,
+			}},
+			Base: "choose_qparams_per_token_asymmetric",
+			NS:   "quantized_decomposed",
+			Rets: []Ret{{}, {}},
+		},
+		Stages: 15,
+		Text:   "quantized_decomposed::choose_qparams_per_token_asymmetric(Tensor input, ScalarType dtype) -> (Tensor, Tensor)",
+	},
+	{
+		Decomp: true,
+		Doc:    "Scale that covers the values of the input around zero, and the middle as zero point.",
+		Name:   "quantized_decomposed.choose_qparams_symmetric.tensor",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {
+				Name: "quant_min",
+				Type: TInt,
+			}, {
+				Name: "quant_max",
+				Type: TInt,
+			}, {
+				Name: "eps",
+				Type: TFloat,
+			}, {
+				Name: "dtype",
+				Type: TDType,
+			}},
+			Base:     "choose_qparams_symmetric",
+			NS:       "quantized_decomposed",
+			Overload: "tensor",
+			Rets:     []Ret{{}, {}},
+		},
+		Stages: 15,
+		Text:   "quantized_decomposed::choose_qparams_symmetric.tensor(Tensor input, int quant_min, int quant_max, float eps, ScalarType dtype) -> (Tensor, Tensor)",
+	},
+	{
+		Decomp: true,
+		Doc:    "The input as another element type.",
+		Name:   "quantized_decomposed.convert_element_type.no_fuse",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {
+				Name: "dtype",
+				Type: TDType,
+			}},
+			Base:     "convert_element_type",
+			NS:       "quantized_decomposed",
+			Overload: "no_fuse",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "quantized_decomposed::convert_element_type.no_fuse(Tensor input, ScalarType dtype) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "dequantize_per_tensor with a scale and zero point for each index along an axis.",
+		Name:   "quantized_decomposed.dequantize_per_channel.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {Name: "scales"}, {
+				Name: "zero_points",
+				Opt:  true,
+			}, {
+				Name: "axis",
+				Type: TInt,
+			}, {
+				Name: "quant_min",
+				Type: TInt,
+			}, {
+				Name: "quant_max",
+				Type: TInt,
+			}, {
+				Name: "dtype",
+				Type: TDType,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "out_dtype",
+				Opt:        true,
+				Type:       TDType,
+			}},
+			Base: "dequantize_per_channel",
+			NS:   "quantized_decomposed",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "quantized_decomposed::dequantize_per_channel(Tensor input, Tensor scales, Tensor? zero_points, int axis, int quant_min, int quant_max, ScalarType dtype, *, ScalarType? out_dtype=None) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "dequantize_per_tensor with a scale and zero point for each group of the last dimension.",
+		Name:   "quantized_decomposed.dequantize_per_channel_group.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {Name: "scales"}, {
+				Name: "zero_points",
+				Opt:  true,
+			}, {
+				Name: "quant_min",
+				Type: TInt,
+			}, {
+				Name: "quant_max",
+				Type: TInt,
+			}, {
+				Name: "dtype",
+				Type: TDType,
+			}, {
+				Name: "group_size",
+				Type: TInt,
+			}, {
+				Name: "output_dtype",
+				Type: TDType,
+			}},
+			Base: "dequantize_per_channel_group",
+			NS:   "quantized_decomposed",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "quantized_decomposed::dequantize_per_channel_group(Tensor input, Tensor scales, Tensor? zero_points, int quant_min, int quant_max, ScalarType dtype, int group_size, ScalarType output_dtype) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "(input - zero_point) * scale.",
+		Name:   "quantized_decomposed.dequantize_per_tensor.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {
+				Name: "scale",
+				Type: TFloat,
+			}, {
+				Name: "zero_point",
+				Type: TInt,
+			}, {
+				Name: "quant_min",
+				Type: TInt,
+			}, {
+				Name: "quant_max",
+				Type: TInt,
+			}, {
+				Name: "dtype",
+				Type: TDType,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "out_dtype",
+				Opt:        true,
+				Type:       TDType,
+			}},
+			Base: "dequantize_per_tensor",
+			NS:   "quantized_decomposed",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "quantized_decomposed::dequantize_per_tensor(Tensor input, float scale, int zero_point, int quant_min, int quant_max, ScalarType dtype, *, ScalarType? out_dtype=None) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "(input - zero_point) * scale.",
+		Name:   "quantized_decomposed.dequantize_per_tensor.tensor",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {Name: "scale"}, {Name: "zero_point"}, {
+				Name: "quant_min",
+				Type: TInt,
+			}, {
+				Name: "quant_max",
+				Type: TInt,
+			}, {
+				Name: "dtype",
+				Type: TDType,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "out_dtype",
+				Opt:        true,
+				Type:       TDType,
+			}},
+			Base:     "dequantize_per_tensor",
+			NS:       "quantized_decomposed",
+			Overload: "tensor",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "quantized_decomposed::dequantize_per_tensor.tensor(Tensor input, Tensor scale, Tensor zero_point, int quant_min, int quant_max, ScalarType dtype, *, ScalarType? out_dtype=None) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "(input - zero_point) * scale.",
+		Name:   "quantized_decomposed.dequantize_per_tensor.tensor2",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {Name: "scale"}, {Name: "zero_point"}, {Name: "quant_min"}, {Name: "quant_max"}, {
+				Name: "dtype",
+				Type: TDType,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "out_dtype",
+				Opt:        true,
+				Type:       TDType,
+			}},
+			Base:     "dequantize_per_tensor",
+			NS:       "quantized_decomposed",
+			Overload: "tensor2",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "quantized_decomposed::dequantize_per_tensor.tensor2(Tensor input, Tensor scale, Tensor zero_point, Tensor quant_min, Tensor quant_max, ScalarType dtype, *, ScalarType? out_dtype=None) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "dequantize_per_tensor with a scale and zero point for each row.",
+		Name:   "quantized_decomposed.dequantize_per_token.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {Name: "scales"}, {Name: "zero_points"}, {
+				Name: "quant_min",
+				Type: TInt,
+			}, {
+				Name: "quant_max",
+				Type: TInt,
+			}, {
+				Name: "dtype",
+				Type: TDType,
+			}, {
+				Name: "output_dtype",
+				Type: TDType,
+			}},
+			Base: "dequantize_per_token",
+			NS:   "quantized_decomposed",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "quantized_decomposed::dequantize_per_token(Tensor input, Tensor scales, Tensor zero_points, int quant_min, int quant_max, ScalarType dtype, ScalarType output_dtype) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Rows of a weight of four 2-bit values a byte, dequantized.",
+		Name:   "quantized_decomposed.embedding_2bit.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "weight"}, {Name: "weight_scales"}, {
+				Name: "weight_zero_points",
+				Opt:  true,
+			}, {
+				Name: "weight_quant_min",
+				Type: TInt,
+			}, {
+				Name: "weight_quant_max",
+				Type: TInt,
+			}, {Name: "indices"}},
+			Base: "embedding_2bit",
+			NS:   "quantized_decomposed",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "quantized_decomposed::embedding_2bit(Tensor weight, Tensor weight_scales, Tensor? weight_zero_points, int weight_quant_min, int weight_quant_max, Tensor indices) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Rows of a weight of four 2-bit values a byte, dequantized.",
+		Name:   "quantized_decomposed.embedding_2bit.dtype",
+		Schema: Schema{
+			Args: []Arg{{Name: "weight"}, {Name: "weight_scales"}, {
+				Name: "weight_zero_points",
+				Opt:  true,
+			}, {
+				Name: "weight_quant_min",
+				Type: TInt,
+			}, {
+				Name: "weight_quant_max",
+				Type: TInt,
+			}, {Name: "indices"}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}},
+			Base:     "embedding_2bit",
+			NS:       "quantized_decomposed",
+			Overload: "dtype",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "quantized_decomposed::embedding_2bit.dtype(Tensor weight, Tensor weight_scales, Tensor? weight_zero_points, int weight_quant_min, int weight_quant_max, Tensor indices, *, ScalarType? dtype=None) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Rows of a weight of two 4-bit values a byte, dequantized.",
+		Name:   "quantized_decomposed.embedding_4bit.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "weight"}, {Name: "weight_scales"}, {
+				Name: "weight_zero_points",
+				Opt:  true,
+			}, {
+				Name: "weight_quant_min",
+				Type: TInt,
+			}, {
+				Name: "weight_quant_max",
+				Type: TInt,
+			}, {Name: "indices"}},
+			Base: "embedding_4bit",
+			NS:   "quantized_decomposed",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "quantized_decomposed::embedding_4bit(Tensor weight, Tensor weight_scales, Tensor? weight_zero_points, int weight_quant_min, int weight_quant_max, Tensor indices) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Rows of a weight of two 4-bit values a byte, dequantized.",
+		Name:   "quantized_decomposed.embedding_4bit.dtype",
+		Schema: Schema{
+			Args: []Arg{{Name: "weight"}, {Name: "weight_scales"}, {
+				Name: "weight_zero_points",
+				Opt:  true,
+			}, {
+				Name: "weight_quant_min",
+				Type: TInt,
+			}, {
+				Name: "weight_quant_max",
+				Type: TInt,
+			}, {Name: "indices"}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}},
+			Base:     "embedding_4bit",
+			NS:       "quantized_decomposed",
+			Overload: "dtype",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "quantized_decomposed::embedding_4bit.dtype(Tensor weight, Tensor weight_scales, Tensor? weight_zero_points, int weight_quant_min, int weight_quant_max, Tensor indices, *, ScalarType? dtype=None) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Rows of an int8 weight, dequantized.",
+		Name:   "quantized_decomposed.embedding_byte.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "weight"}, {Name: "weight_scales"}, {
+				Name: "weight_zero_points",
+				Opt:  true,
+			}, {
+				Name: "weight_quant_min",
+				Type: TInt,
+			}, {
+				Name: "weight_quant_max",
+				Type: TInt,
+			}, {Name: "indices"}},
+			Base: "embedding_byte",
+			NS:   "quantized_decomposed",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "quantized_decomposed::embedding_byte(Tensor weight, Tensor weight_scales, Tensor? weight_zero_points, int weight_quant_min, int weight_quant_max, Tensor indices) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Rows of an int8 weight, dequantized.",
+		Name:   "quantized_decomposed.embedding_byte.dtype",
+		Schema: Schema{
+			Args: []Arg{{Name: "weight"}, {Name: "weight_scales"}, {
+				Name: "weight_zero_points",
+				Opt:  true,
+			}, {
+				Name: "weight_quant_min",
+				Type: TInt,
+			}, {
+				Name: "weight_quant_max",
+				Type: TInt,
+			}, {Name: "indices"}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}},
+			Base:     "embedding_byte",
+			NS:       "quantized_decomposed",
+			Overload: "dtype",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "quantized_decomposed::embedding_byte.dtype(Tensor weight, Tensor weight_scales, Tensor? weight_zero_points, int weight_quant_min, int weight_quant_max, Tensor indices, *, ScalarType? dtype=None) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "The input quantized and dequantized with a scale for each index along an axis.",
+		Name:   "quantized_decomposed.fake_quant_per_channel.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {Name: "scales"}, {Name: "zero_points"}, {
+				Name: "axis",
+				Type: TInt,
+			}, {
+				Name: "quant_min",
+				Type: TInt,
+			}, {
+				Name: "quant_max",
+				Type: TInt,
+			}},
+			Base: "fake_quant_per_channel",
+			NS:   "quantized_decomposed",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "quantized_decomposed::fake_quant_per_channel(Tensor input, Tensor scales, Tensor zero_points, int axis, int quant_min, int quant_max) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "input @ dequantized weight^T.",
+		Name:   "quantized_decomposed.mixed_linear.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {Name: "weight"}, {Name: "weight_scales"}, {
+				Name: "weight_zero_points",
+				Opt:  true,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}},
+			Base: "mixed_linear",
+			NS:   "quantized_decomposed",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "quantized_decomposed::mixed_linear(Tensor input, Tensor weight, Tensor weight_scales, Tensor? weight_zero_points, ScalarType? dtype=None) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "input @ dequantized weight.",
+		Name:   "quantized_decomposed.mixed_mm.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {Name: "weight"}, {Name: "weight_scales"}, {
+				Name: "weight_zero_points",
+				Opt:  true,
+			}},
+			Base: "mixed_mm",
+			NS:   "quantized_decomposed",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "quantized_decomposed::mixed_mm(Tensor input, Tensor weight, Tensor weight_scales, Tensor? weight_zero_points) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "quantize_per_tensor with a scale and zero point for each index along an axis.",
+		Name:   "quantized_decomposed.quantize_per_channel.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {Name: "scales"}, {Name: "zero_points"}, {
+				Name: "axis",
+				Type: TInt,
+			}, {
+				Name: "quant_min",
+				Type: TInt,
+			}, {
+				Name: "quant_max",
+				Type: TInt,
+			}, {
+				Name: "dtype",
+				Type: TDType,
+			}},
+			Base: "quantize_per_channel",
+			NS:   "quantized_decomposed",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "quantized_decomposed::quantize_per_channel(Tensor input, Tensor scales, Tensor zero_points, int axis, int quant_min, int quant_max, ScalarType dtype) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "quantize_per_tensor with a scale and zero point for each group of the last dimension.",
+		Name:   "quantized_decomposed.quantize_per_channel_group.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {Name: "scales"}, {Name: "zero_points"}, {
+				Name: "quant_min",
+				Type: TInt,
+			}, {
+				Name: "quant_max",
+				Type: TInt,
+			}, {
+				Name: "dtype",
+				Type: TDType,
+			}, {
+				Name: "group_size",
+				Type: TInt,
+			}},
+			Base: "quantize_per_channel_group",
+			NS:   "quantized_decomposed",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "quantized_decomposed::quantize_per_channel_group(Tensor input, Tensor scales, Tensor zero_points, int quant_min, int quant_max, ScalarType dtype, int group_size) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "round(input / scale) + zero_point, limited to [quant_min, quant_max].",
+		Name:   "quantized_decomposed.quantize_per_tensor.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {
+				Name: "scale",
+				Type: TFloat,
+			}, {
+				Name: "zero_point",
+				Type: TInt,
+			}, {
+				Name: "quant_min",
+				Type: TInt,
+			}, {
+				Name: "quant_max",
+				Type: TInt,
+			}, {
+				Name: "dtype",
+				Type: TDType,
+			}},
+			Base: "quantize_per_tensor",
+			NS:   "quantized_decomposed",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "quantized_decomposed::quantize_per_tensor(Tensor input, float scale, int zero_point, int quant_min, int quant_max, ScalarType dtype) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "round(input / scale) + zero_point, limited to [quant_min, quant_max].",
+		Name:   "quantized_decomposed.quantize_per_tensor.tensor",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {Name: "scale"}, {Name: "zero_point"}, {
+				Name: "quant_min",
+				Type: TInt,
+			}, {
+				Name: "quant_max",
+				Type: TInt,
+			}, {
+				Name: "dtype",
+				Type: TDType,
+			}},
+			Base:     "quantize_per_tensor",
+			NS:       "quantized_decomposed",
+			Overload: "tensor",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "quantized_decomposed::quantize_per_tensor.tensor(Tensor input, Tensor scale, Tensor zero_point, int quant_min, int quant_max, ScalarType dtype) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "round(input / scale) + zero_point, limited to [quant_min, quant_max].",
+		Name:   "quantized_decomposed.quantize_per_tensor.tensor2",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {Name: "scale"}, {Name: "zero_point"}, {Name: "quant_min"}, {Name: "quant_max"}, {
+				Name: "dtype",
+				Type: TDType,
+			}},
+			Base:     "quantize_per_tensor",
+			NS:       "quantized_decomposed",
+			Overload: "tensor2",
+			Rets:     []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "quantized_decomposed::quantize_per_tensor.tensor2(Tensor input, Tensor scale, Tensor zero_point, Tensor quant_min, Tensor quant_max, ScalarType dtype) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "quantize_per_tensor with a scale and zero point for each row.",
+		Name:   "quantized_decomposed.quantize_per_token.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {Name: "scales"}, {Name: "zero_points"}, {
+				Name: "quant_min",
+				Type: TInt,
+			}, {
+				Name: "quant_max",
+				Type: TInt,
+			}, {
+				Name: "dtype",
+				Type: TDType,
+			}},
+			Base: "quantize_per_token",
+			NS:   "quantized_decomposed",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "quantized_decomposed::quantize_per_token(Tensor input, Tensor scales, Tensor zero_points, int quant_min, int quant_max, ScalarType dtype) -> Tensor",
+	},
+	{
+		Doc:  "Hides a dimension: the operators that follow see one sample of the batch.",
+		Name: "torch._functorch.predispatch._add_batch_dim.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "batch_dim",
+				Type: TInt,
+			}, {
+				Name: "level",
+				Type: TInt,
+			}},
+			Base: "_add_batch_dim",
+			NS:   "torch._functorch.predispatch",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "torch._functorch.predispatch::_add_batch_dim(Tensor self, SymInt batch_dim, SymInt level) -> Tensor",
+	},
+	{
+		Doc:  "Shows the hidden dimension again, at out_dim.",
+		Name: "torch._functorch.predispatch._remove_batch_dim.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "level",
+				Type: TInt,
+			}, {
+				Name: "batch_size",
+				Type: TInt,
+			}, {
+				Name: "out_dim",
+				Type: TInt,
+			}},
+			Base: "_remove_batch_dim",
+			NS:   "torch._functorch.predispatch",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "torch._functorch.predispatch::_remove_batch_dim(Tensor self, SymInt level, SymInt batch_size, SymInt out_dim) -> Tensor",
+	},
+	{
+		Doc:    "Leaves a vmap level.",
+		Effect: true,
+		Name:   "torch._functorch.predispatch._vmap_decrement_nesting.default",
+		Schema: Schema{
+			Base: "_vmap_decrement_nesting",
+			NS:   "torch._functorch.predispatch",
+			Rets: []Ret{{Type: TInt}},
+		},
+		Stages: 15,
+		Text:   "torch._functorch.predispatch::_vmap_decrement_nesting() -> SymInt",
+	},
+	{
+		Doc:    "Enters a vmap level.",
+		Effect: true,
+		Name:   "torch._functorch.predispatch._vmap_increment_nesting.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "batch_size",
+				Type: TInt,
+			}, {
+				Name: "randomness",
+				Type: TStr,
+			}},
+			Base: "_vmap_increment_nesting",
+			NS:   "torch._functorch.predispatch",
+			Rets: []Ret{{Type: TInt}},
+		},
+		Stages: 15,
+		Text:   "torch._functorch.predispatch::_vmap_increment_nesting(SymInt batch_size, str randomness) -> SymInt",
+	},
+	{
+		Doc:  "Has no meaning outside of Python.",
+		Name: "torch._functorch.predispatch.lazy_load_decompositions.default",
+		Schema: Schema{
+			Base: "lazy_load_decompositions",
+			NS:   "torch._functorch.predispatch",
+		},
+		Stages: 15,
+		Text:   "torch._functorch.predispatch::lazy_load_decompositions() -> ()",
+	},
+	{
+		Doc:  "The arc cosine of a number.",
+		Name: "torch._sym_acos.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "a",
+				Type: TAny,
+			}},
+			Base: "_sym_acos",
+			NS:   "torch",
+			Rets: []Ret{{Type: TAny}},
+		},
+		Stages: 15,
+		Text:   "torch::_sym_acos(Any a) -> Any",
+	},
+	{
+		Doc:  "The arc sine of a number.",
+		Name: "torch._sym_asin.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "a",
+				Type: TAny,
+			}},
+			Base: "_sym_asin",
+			NS:   "torch",
+			Rets: []Ret{{Type: TAny}},
+		},
+		Stages: 15,
+		Text:   "torch::_sym_asin(Any a) -> Any",
+	},
+	{
+		Doc:  "The arc tangent of a number.",
+		Name: "torch._sym_atan.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "a",
+				Type: TAny,
+			}},
+			Base: "_sym_atan",
+			NS:   "torch",
+			Rets: []Ret{{Type: TAny}},
+		},
+		Stages: 15,
+		Text:   "torch::_sym_atan(Any a) -> Any",
+	},
+	{
+		Doc:  "The cosine of a number.",
+		Name: "torch._sym_cos.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "a",
+				Type: TAny,
+			}},
+			Base: "_sym_cos",
+			NS:   "torch",
+			Rets: []Ret{{Type: TAny}},
+		},
+		Stages: 15,
+		Text:   "torch::_sym_cos(Any a) -> Any",
+	},
+	{
+		Doc:  "The hyperbolic cosine of a number.",
+		Name: "torch._sym_cosh.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "a",
+				Type: TAny,
+			}},
+			Base: "_sym_cosh",
+			NS:   "torch",
+			Rets: []Ret{{Type: TAny}},
+		},
+		Stages: 15,
+		Text:   "torch::_sym_cosh(Any a) -> Any",
+	},
+	{
+		Doc:  "The logarithm to base two of a number.",
+		Name: "torch._sym_log2.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "a",
+				Type: TAny,
+			}},
+			Base: "_sym_log2",
+			NS:   "torch",
+			Rets: []Ret{{Type: TAny}},
+		},
+		Stages: 15,
+		Text:   "torch::_sym_log2(Any a) -> Any",
+	},
+	{
+		Doc:  "The sine of a number.",
+		Name: "torch._sym_sin.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "a",
+				Type: TAny,
+			}},
+			Base: "_sym_sin",
+			NS:   "torch",
+			Rets: []Ret{{Type: TAny}},
+		},
+		Stages: 15,
+		Text:   "torch::_sym_sin(Any a) -> Any",
+	},
+	{
+		Doc:  "The hyperbolic sine of a number.",
+		Name: "torch._sym_sinh.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "a",
+				Type: TAny,
+			}},
+			Base: "_sym_sinh",
+			NS:   "torch",
+			Rets: []Ret{{Type: TAny}},
+		},
+		Stages: 15,
+		Text:   "torch::_sym_sinh(Any a) -> Any",
+	},
+	{
+		Doc:  "The square root of a number.",
+		Name: "torch._sym_sqrt.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "a",
+				Type: TAny,
+			}},
+			Base: "_sym_sqrt",
+			NS:   "torch",
+			Rets: []Ret{{Type: TAny}},
+		},
+		Stages: 15,
+		Text:   "torch::_sym_sqrt(Any a) -> Any",
+	},
+	{
+		Doc:  "The tangent of a number.",
+		Name: "torch._sym_tan.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "a",
+				Type: TAny,
+			}},
+			Base: "_sym_tan",
+			NS:   "torch",
+			Rets: []Ret{{Type: TAny}},
+		},
+		Stages: 15,
+		Text:   "torch::_sym_tan(Any a) -> Any",
+	},
+	{
+		Doc:  "The hyperbolic tangent of a number.",
+		Name: "torch._sym_tanh.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "a",
+				Type: TAny,
+			}},
+			Base: "_sym_tanh",
+			NS:   "torch",
+			Rets: []Ret{{Type: TAny}},
+		},
+		Stages: 15,
+		Text:   "torch::_sym_tanh(Any a) -> Any",
+	},
+	{
+		Doc:  "The number as a float.",
+		Name: "torch.sym_float.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "a",
+				Type: TAny,
+			}},
+			Base: "sym_float",
+			NS:   "torch",
+			Rets: []Ret{{Type: TAny}},
+		},
+		Stages: 15,
+		Text:   "torch::sym_float(Any a) -> Any",
+	},
+	{
+		Doc:  "The number under a fresh symbol.",
+		Name: "torch.sym_fresh_size.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "a",
+				Type: TAny,
+			}},
+			Base: "sym_fresh_size",
+			NS:   "torch",
+			Rets: []Ret{{Type: TAny}},
+		},
+		Stages: 15,
+		Text:   "torch::sym_fresh_size(Any a) -> Any",
+	},
+	{
+		Doc:  "The number rounded towards zero as an integer.",
+		Name: "torch.sym_int.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "a",
+				Type: TAny,
+			}},
+			Base: "sym_int",
+			NS:   "torch",
+			Rets: []Ret{{Type: TAny}},
+		},
+		Stages: 15,
+		Text:   "torch::sym_int(Any a) -> Any",
+	},
+	{
+		Doc:  "t where b holds, f otherwise.",
+		Name: "torch.sym_ite.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "b",
+				Type: TAny,
+			}, {
+				Name: "t",
+				Type: TAny,
+			}, {
+				Name: "f",
+				Type: TAny,
+			}},
+			Base: "sym_ite",
+			NS:   "torch",
+			Rets: []Ret{{Type: TAny}},
+		},
+		Stages: 15,
+		Text:   "torch::sym_ite(Any b, Any t, Any f) -> Any",
+	},
+	{
+		Doc:  "The larger of two numbers.",
+		Name: "torch.sym_max.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "a",
+				Type: TAny,
+			}, {
+				Name: "b",
+				Type: TAny,
+			}},
+			Base: "sym_max",
+			NS:   "torch",
+			Rets: []Ret{{Type: TAny}},
+		},
+		Stages: 15,
+		Text:   "torch::sym_max(Any a, Any b) -> Any",
+	},
+	{
+		Doc:  "The smaller of two numbers.",
+		Name: "torch.sym_min.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "a",
+				Type: TAny,
+			}, {
+				Name: "b",
+				Type: TAny,
+			}},
+			Base: "sym_min",
+			NS:   "torch",
+			Rets: []Ret{{Type: TAny}},
+		},
+		Stages: 15,
+		Text:   "torch::sym_min(Any a, Any b) -> Any",
+	},
+	{
+		Doc:  "Logical negation.",
+		Name: "torch.sym_not.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "a",
+				Type: TAny,
+			}},
+			Base: "sym_not",
+			NS:   "torch",
+			Rets: []Ret{{Type: TAny}},
+		},
+		Stages: 15,
+		Text:   "torch::sym_not(Any a) -> Any",
+	},
+	{
+		Doc:  "The sum of numbers.",
+		Name: "torch.sym_sum.default",
+		Schema: Schema{
+			Args: []Arg{{
+				List: true,
+				Name: "args",
+				Type: TAny,
+			}},
+			Base: "sym_sum",
+			NS:   "torch",
+			Rets: []Ret{{Type: TAny}},
+		},
+		Stages: 15,
+		Text:   "torch::sym_sum(Any[] args) -> Any",
+	},
+	{
+		Decomp: true,
+		Doc:    "Scale and zero point for each block of the input.",
+		Name:   "torchao.choose_qparams_affine.default",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "input",
+				Opt:  true,
+			}, {
+				Name: "mapping_type",
+				Type: TStr,
+			}, {
+				List: true,
+				Name: "block_size",
+				Type: TInt,
+			}, {
+				Name: "target_dtype",
+				Type: TDType,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "quant_min",
+				Opt:        true,
+				Type:       TScalar,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "quant_max",
+				Opt:        true,
+				Type:       TScalar,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "eps",
+				Opt:        true,
+				Type:       TFloat,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "scale_dtype",
+				Opt:        true,
+				Type:       TDType,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "zero_point_dtype",
+				Opt:        true,
+				Type:       TDType,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "keepdim",
+				Type:       TBool,
+			}},
+			Base: "choose_qparams_affine",
+			NS:   "torchao",
+			Rets: []Ret{{}, {}},
+		},
+		Stages: 15,
+		Text:   "torchao::choose_qparams_affine(Tensor? input, str mapping_type, SymInt[] block_size, ScalarType target_dtype, Scalar? quant_min=None, Scalar? quant_max=None, float? eps=None, ScalarType? scale_dtype=None, ScalarType? zero_point_dtype=None, bool keepdim=False) -> (Tensor, Tensor)",
+	},
+	{
+		Decomp: true,
+		Doc:    "The float8 scale for each block of the input.",
+		Name:   "torchao.choose_scale_float8.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "tensor"}, {
+				List: true,
+				Name: "block_size",
+				Type: TInt,
+			}, {
+				Default:    "float8_e4m3fn",
+				HasDefault: true,
+				Name:       "float8_dtype",
+				Type:       TDType,
+			}, {
+				Default:    "float32",
+				HasDefault: true,
+				Name:       "scale_dtype",
+				Type:       TDType,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "hp_value_lb",
+				Opt:        true,
+				Type:       TFloat,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "hp_value_ub",
+				Opt:        true,
+				Type:       TFloat,
+			}},
+			Base: "choose_scale_float8",
+			NS:   "torchao",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "torchao::choose_scale_float8(Tensor tensor, SymInt[] block_size, ScalarType float8_dtype=float8_e4m3fn, ScalarType scale_dtype=float32, float? hp_value_lb=None, float? hp_value_ub=None) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "The input dequantized with a scale and zero point for each block.",
+		Name:   "torchao.dequantize_affine.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {
+				List: true,
+				Name: "block_size",
+				Type: TInt,
+			}, {Name: "scale"}, {
+				Name: "zero_point",
+				Opt:  true,
+			}, {
+				Name: "input_dtype",
+				Type: TDType,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "quant_min",
+				Opt:        true,
+				Type:       TScalar,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "quant_max",
+				Opt:        true,
+				Type:       TScalar,
+			}, {
+				Default:    "float32",
+				HasDefault: true,
+				Name:       "output_dtype",
+				Type:       TDType,
+			}},
+			Base: "dequantize_affine",
+			NS:   "torchao",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "torchao::dequantize_affine(Tensor input, SymInt[] block_size, Tensor scale, Tensor? zero_point, ScalarType input_dtype, Scalar? quant_min=None, Scalar? quant_max=None, ScalarType output_dtype=float32) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "float8 values times their block's scale.",
+		Name:   "torchao.dequantize_affine_float8_non_decomposed.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "tensor"}, {Name: "scale"}, {
+				Default:    "float32",
+				HasDefault: true,
+				Name:       "output_dtype",
+				Type:       TDType,
+			}},
+			Base: "dequantize_affine_float8_non_decomposed",
+			NS:   "torchao",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "torchao::dequantize_affine_float8_non_decomposed(Tensor tensor, Tensor scale, ScalarType output_dtype=float32) -> Tensor",
+	},
+	{
+		Doc:  "A GGUF block format as numbers.",
+		Name: "torchao.dequantize_gguf.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "weight"}, {
+				Name: "ggml_type",
+				Type: TStr,
+			}, {
+				Default:    "bfloat16",
+				HasDefault: true,
+				Name:       "output_dtype",
+				Type:       TDType,
+			}},
+			Base: "dequantize_gguf",
+			NS:   "torchao",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "torchao::dequantize_gguf(Tensor weight, str ggml_type, ScalarType output_dtype=bfloat16) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Two 4-bit values a byte with scale and zero point for each group, as numbers.",
+		Name:   "torchao.dequantize_int4_tensor.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "qdata"}, {Name: "scale"}, {Name: "zero_point"}, {
+				Name: "group_size",
+				Type: TInt,
+			}, {
+				Default:    "bfloat16",
+				HasDefault: true,
+				Name:       "output_dtype",
+				Type:       TDType,
+			}},
+			Base: "dequantize_int4_tensor",
+			NS:   "torchao",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "torchao::dequantize_int4_tensor(Tensor qdata, Tensor scale, Tensor zero_point, SymInt group_size, ScalarType output_dtype=bfloat16) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Microscaling values with a power-of-two scale for each block, as numbers.",
+		Name:   "torchao.dequantize_mx.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "qdata"}, {Name: "scale"}, {
+				Name: "elem_dtype",
+				Type: TDType,
+			}, {
+				Name: "block_size",
+				Type: TInt,
+			}, {
+				Default:    "float32",
+				HasDefault: true,
+				Name:       "output_dtype",
+				Type:       TDType,
+			}},
+			Base: "dequantize_mx",
+			NS:   "torchao",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "torchao::dequantize_mx(Tensor qdata, Tensor scale, ScalarType elem_dtype, SymInt block_size, ScalarType output_dtype=float32) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "4-bit floats with a float8 scale for each block and one scale for all, as numbers.",
+		Name:   "torchao.dequantize_nvfp4.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "qdata"}, {Name: "scale"}, {Name: "per_tensor_scale"}, {
+				Name: "block_size",
+				Type: TInt,
+			}, {
+				Default:    "float32",
+				HasDefault: true,
+				Name:       "output_dtype",
+				Type:       TDType,
+			}},
+			Base: "dequantize_nvfp4",
+			NS:   "torchao",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "torchao::dequantize_nvfp4(Tensor qdata, Tensor scale, Tensor per_tensor_scale, SymInt block_size, ScalarType output_dtype=float32) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "The product of two int8 matrices in int32.",
+		Name:   "torchao.int_matmul.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "a"}, {Name: "b"}},
+			Base: "int_matmul",
+			NS:   "torchao",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "torchao::int_matmul(Tensor a, Tensor b) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "The product of two int8 matrices times a scale for each row.",
+		Name:   "torchao.int_scaled_matmul.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "a"}, {Name: "b"}, {Name: "scales1"}},
+			Base: "int_scaled_matmul",
+			NS:   "torchao",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "torchao::int_scaled_matmul(Tensor a, Tensor b, Tensor scales1) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "The input quantized with a scale and zero point for each block.",
+		Name:   "torchao.quantize_affine.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {
+				List: true,
+				Name: "block_size",
+				Type: TInt,
+			}, {Name: "scale"}, {
+				Name: "zero_point",
+				Opt:  true,
+			}, {
+				Name: "output_dtype",
+				Type: TDType,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "quant_min",
+				Opt:        true,
+				Type:       TScalar,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "quant_max",
+				Opt:        true,
+				Type:       TScalar,
+			}},
+			Base: "quantize_affine",
+			NS:   "torchao",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "torchao::quantize_affine(Tensor input, SymInt[] block_size, Tensor scale, Tensor? zero_point, ScalarType output_dtype, Scalar? quant_min=None, Scalar? quant_max=None) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "The input divided by its block's scale as float8.",
+		Name:   "torchao.quantize_affine_float8_non_decomposed.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "tensor"}, {Name: "scale"}, {
+				Default:    "float8_e4m3fn",
+				HasDefault: true,
+				Name:       "float8_dtype",
+				Type:       TDType,
+			}},
+			Base: "quantize_affine_float8_non_decomposed",
+			NS:   "torchao",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "torchao::quantize_affine_float8_non_decomposed(Tensor tensor, Tensor scale, ScalarType float8_dtype=float8_e4m3fn) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Products of groups of rows with one matrix a group; offs are the ends of the groups.",
+		Name:   "transformers.grouped_mm_fallback.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {Name: "weight"}, {Name: "offs"}},
+			Base: "grouped_mm_fallback",
+			NS:   "transformers",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "transformers::grouped_mm_fallback(Tensor input, Tensor weight, Tensor offs) -> Tensor",
 	},
 }
 var kernels = []KernelInfo{

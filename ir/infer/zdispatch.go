@@ -6,5 +6,20 @@ import ops "github.com/lathe-ml/lathe/ops"
 
 // dispatch holds the function of each operator, nil where it has none.
 var dispatch = [...]Rule{
-	ops.AtenAddTensor: inferBinary,
+	ops.AtenFmaxDefault:             inferBinary,
+	ops.AtenFminDefault:             inferBinary,
+	ops.AtenGcdDefault:              inferBinary,
+	ops.AtenGcdInplaceDefault:       inferBinary,
+	ops.AtenHypotDefault:            inferBinary,
+	ops.AtenHypotInplaceDefault:     inferBinary,
+	ops.AtenLcmDefault:              inferBinary,
+	ops.AtenLcmInplaceDefault:       inferBinary,
+	ops.AtenMaxOther:                inferBinary,
+	ops.AtenMaximumDefault:          inferBinary,
+	ops.AtenMinOther:                inferBinary,
+	ops.AtenMinimumDefault:          inferBinary,
+	ops.AtenNextafterDefault:        inferBinary,
+	ops.AtenNextafterInplaceDefault: inferBinary,
+	ops.MlxTestVaddDefault:          inferBinary,
+	ops.Count - 1:                   nil,
 }

@@ -7,7 +7,5012 @@ import (
 	ops "github.com/lathe-ml/lathe/ops"
 )
 
+// OperatorAbsDefault builds _operator::abs(Any a) -> Any. The absolute value of a number.
+func OperatorAbsDefault(b *ir.Builder, a ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.OperatorAbsDefault, []ir.Named{KW("a", a)}, kw))
+}
+
+// OperatorAddDefault builds _operator::add(Any a, Any b) -> Any. The sum of two numbers.
+func OperatorAddDefault(b *ir.Builder, a ir.Arg, bArg ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.OperatorAddDefault, []ir.Named{KW("a", a), KW("b", bArg)}, kw))
+}
+
+// OperatorAndInplaceDefault builds _operator::and_(Any a, Any b) -> Any. Bit by bit and, logical for bools.
+func OperatorAndInplaceDefault(b *ir.Builder, a ir.Arg, bArg ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.OperatorAndInplaceDefault, []ir.Named{KW("a", a), KW("b", bArg)}, kw))
+}
+
+// OperatorEqDefault builds _operator::eq(Any a, Any b) -> Any. Whether two numbers are equal.
+func OperatorEqDefault(b *ir.Builder, a ir.Arg, bArg ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.OperatorEqDefault, []ir.Named{KW("a", a), KW("b", bArg)}, kw))
+}
+
+// OperatorFloordivDefault builds _operator::floordiv(Any a, Any b) -> Any. The quotient rounded down.
+func OperatorFloordivDefault(b *ir.Builder, a ir.Arg, bArg ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.OperatorFloordivDefault, []ir.Named{KW("a", a), KW("b", bArg)}, kw))
+}
+
+// OperatorGeDefault builds _operator::ge(Any a, Any b) -> Any. Whether a >= b.
+func OperatorGeDefault(b *ir.Builder, a ir.Arg, bArg ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.OperatorGeDefault, []ir.Named{KW("a", a), KW("b", bArg)}, kw))
+}
+
+// OperatorGtDefault builds _operator::gt(Any a, Any b) -> Any. Whether a > b.
+func OperatorGtDefault(b *ir.Builder, a ir.Arg, bArg ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.OperatorGtDefault, []ir.Named{KW("a", a), KW("b", bArg)}, kw))
+}
+
+// OperatorLeDefault builds _operator::le(Any a, Any b) -> Any. Whether a <= b.
+func OperatorLeDefault(b *ir.Builder, a ir.Arg, bArg ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.OperatorLeDefault, []ir.Named{KW("a", a), KW("b", bArg)}, kw))
+}
+
+// OperatorLshiftDefault builds _operator::lshift(Any a, Any b) -> Any. a shifted left by b bits.
+func OperatorLshiftDefault(b *ir.Builder, a ir.Arg, bArg ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.OperatorLshiftDefault, []ir.Named{KW("a", a), KW("b", bArg)}, kw))
+}
+
+// OperatorLtDefault builds _operator::lt(Any a, Any b) -> Any. Whether a < b.
+func OperatorLtDefault(b *ir.Builder, a ir.Arg, bArg ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.OperatorLtDefault, []ir.Named{KW("a", a), KW("b", bArg)}, kw))
+}
+
+// OperatorModDefault builds _operator::mod(Any a, Any b) -> Any. The remainder with the sign of the divisor.
+func OperatorModDefault(b *ir.Builder, a ir.Arg, bArg ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.OperatorModDefault, []ir.Named{KW("a", a), KW("b", bArg)}, kw))
+}
+
+// OperatorMulDefault builds _operator::mul(Any a, Any b) -> Any. The product of two numbers.
+func OperatorMulDefault(b *ir.Builder, a ir.Arg, bArg ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.OperatorMulDefault, []ir.Named{KW("a", a), KW("b", bArg)}, kw))
+}
+
+// OperatorNeDefault builds _operator::ne(Any a, Any b) -> Any. Whether two numbers differ.
+func OperatorNeDefault(b *ir.Builder, a ir.Arg, bArg ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.OperatorNeDefault, []ir.Named{KW("a", a), KW("b", bArg)}, kw))
+}
+
+// OperatorNegDefault builds _operator::neg(Any a) -> Any. The number with its sign changed.
+func OperatorNegDefault(b *ir.Builder, a ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.OperatorNegDefault, []ir.Named{KW("a", a)}, kw))
+}
+
+// OperatorNotInplaceDefault builds _operator::not_(Any a) -> Any. Logical negation.
+func OperatorNotInplaceDefault(b *ir.Builder, a ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.OperatorNotInplaceDefault, []ir.Named{KW("a", a)}, kw))
+}
+
+// OperatorOrInplaceDefault builds _operator::or_(Any a, Any b) -> Any. Bit by bit or, logical for bools.
+func OperatorOrInplaceDefault(b *ir.Builder, a ir.Arg, bArg ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.OperatorOrInplaceDefault, []ir.Named{KW("a", a), KW("b", bArg)}, kw))
+}
+
+// OperatorPosDefault builds _operator::pos(Any a) -> Any. The number itself.
+func OperatorPosDefault(b *ir.Builder, a ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.OperatorPosDefault, []ir.Named{KW("a", a)}, kw))
+}
+
+// OperatorPowDefault builds _operator::pow(Any a, Any b) -> Any. a to the power of b.
+func OperatorPowDefault(b *ir.Builder, a ir.Arg, bArg ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.OperatorPowDefault, []ir.Named{KW("a", a), KW("b", bArg)}, kw))
+}
+
+// OperatorRshiftDefault builds _operator::rshift(Any a, Any b) -> Any. a shifted right by b bits.
+func OperatorRshiftDefault(b *ir.Builder, a ir.Arg, bArg ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.OperatorRshiftDefault, []ir.Named{KW("a", a), KW("b", bArg)}, kw))
+}
+
+// OperatorSubDefault builds _operator::sub(Any a, Any b) -> Any. The difference of two numbers.
+func OperatorSubDefault(b *ir.Builder, a ir.Arg, bArg ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.OperatorSubDefault, []ir.Named{KW("a", a), KW("b", bArg)}, kw))
+}
+
+// OperatorTruedivDefault builds _operator::truediv(Any a, Any b) -> Any. The quotient of two numbers as a float.
+func OperatorTruedivDefault(b *ir.Builder, a ir.Arg, bArg ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.OperatorTruedivDefault, []ir.Named{KW("a", a), KW("b", bArg)}, kw))
+}
+
+// OperatorXorDefault builds _operator::xor(Any a, Any b) -> Any. Bit by bit exclusive or.
+func OperatorXorDefault(b *ir.Builder, a ir.Arg, bArg ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.OperatorXorDefault, []ir.Named{KW("a", a), KW("b", bArg)}, kw))
+}
+
+// AtenDunderAndScalar builds aten::__and__.Scalar(Tensor self, Scalar other) -> Tensor. Python's & operator: bitwise_and.
+func AtenDunderAndScalar(b *ir.Builder, self *ir.Value, other ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenDunderAndScalar, []ir.Named{KW("self", ir.Ref(self)), KW("other", other)}, kw))
+}
+
+// AtenDunderAndTensor builds aten::__and__.Tensor(Tensor self, Tensor other) -> Tensor. Python's & operator: bitwise_and.
+func AtenDunderAndTensor(b *ir.Builder, self *ir.Value, other *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenDunderAndTensor, []ir.Named{KW("self", ir.Ref(self)), KW("other", ir.Ref(other))}, kw))
+}
+
+// AtenDunderLshiftScalar builds aten::__lshift__.Scalar(Tensor self, Scalar other) -> Tensor. Python's << operator: bitwise_left_shift.
+func AtenDunderLshiftScalar(b *ir.Builder, self *ir.Value, other ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenDunderLshiftScalar, []ir.Named{KW("self", ir.Ref(self)), KW("other", other)}, kw))
+}
+
+// AtenDunderLshiftTensor builds aten::__lshift__.Tensor(Tensor self, Tensor other) -> Tensor. Python's << operator: bitwise_left_shift.
+func AtenDunderLshiftTensor(b *ir.Builder, self *ir.Value, other *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenDunderLshiftTensor, []ir.Named{KW("self", ir.Ref(self)), KW("other", ir.Ref(other))}, kw))
+}
+
+// AtenDunderOrScalar builds aten::__or__.Scalar(Tensor self, Scalar other) -> Tensor. Python's | operator: bitwise_or.
+func AtenDunderOrScalar(b *ir.Builder, self *ir.Value, other ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenDunderOrScalar, []ir.Named{KW("self", ir.Ref(self)), KW("other", other)}, kw))
+}
+
+// AtenDunderOrTensor builds aten::__or__.Tensor(Tensor self, Tensor other) -> Tensor. Python's | operator: bitwise_or.
+func AtenDunderOrTensor(b *ir.Builder, self *ir.Value, other *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenDunderOrTensor, []ir.Named{KW("self", ir.Ref(self)), KW("other", ir.Ref(other))}, kw))
+}
+
+// AtenDunderRshiftScalar builds aten::__rshift__.Scalar(Tensor self, Scalar other) -> Tensor. Python's >> operator: bitwise_right_shift.
+func AtenDunderRshiftScalar(b *ir.Builder, self *ir.Value, other ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenDunderRshiftScalar, []ir.Named{KW("self", ir.Ref(self)), KW("other", other)}, kw))
+}
+
+// AtenDunderRshiftTensor builds aten::__rshift__.Tensor(Tensor self, Tensor other) -> Tensor. Python's >> operator: bitwise_right_shift.
+func AtenDunderRshiftTensor(b *ir.Builder, self *ir.Value, other *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenDunderRshiftTensor, []ir.Named{KW("self", ir.Ref(self)), KW("other", ir.Ref(other))}, kw))
+}
+
+// AtenDunderXorScalar builds aten::__xor__.Scalar(Tensor self, Scalar other) -> Tensor. Python's ^ operator: bitwise_xor.
+func AtenDunderXorScalar(b *ir.Builder, self *ir.Value, other ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenDunderXorScalar, []ir.Named{KW("self", ir.Ref(self)), KW("other", other)}, kw))
+}
+
+// AtenDunderXorTensor builds aten::__xor__.Tensor(Tensor self, Tensor other) -> Tensor. Python's ^ operator: bitwise_xor.
+func AtenDunderXorTensor(b *ir.Builder, self *ir.Value, other *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenDunderXorTensor, []ir.Named{KW("self", ir.Ref(self)), KW("other", ir.Ref(other))}, kw))
+}
+
+// AtenUnderAdaptiveAvgPool2dDefault builds aten::_adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor. Means of windows chosen so that the output has the given size.
+func AtenUnderAdaptiveAvgPool2dDefault(b *ir.Builder, self *ir.Value, outputSize ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenUnderAdaptiveAvgPool2dDefault, []ir.Named{KW("self", ir.Ref(self)), KW("output_size", outputSize)}, kw))
+}
+
+// AtenUnderAdaptiveAvgPool3dDefault builds aten::_adaptive_avg_pool3d(Tensor self, SymInt[3] output_size) -> Tensor. Means of windows chosen so that the output has the given size.
+func AtenUnderAdaptiveAvgPool3dDefault(b *ir.Builder, self *ir.Value, outputSize ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenUnderAdaptiveAvgPool3dDefault, []ir.Named{KW("self", ir.Ref(self)), KW("output_size", outputSize)}, kw))
+}
+
+// AtenUnderAddmmActivationDefault builds aten::_addmm_activation(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1, bool use_gelu=False) -> Tensor. addmm followed by relu or gelu.
+func AtenUnderAddmmActivationDefault(b *ir.Builder, self *ir.Value, mat1 *ir.Value, mat2 *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenUnderAddmmActivationDefault, []ir.Named{KW("self", ir.Ref(self)), KW("mat1", ir.Ref(mat1)), KW("mat2", ir.Ref(mat2))}, kw))
+}
+
+// AtenUnderAssertAsyncDefault builds aten::_assert_async(Tensor self) -> (). Fails at run time where the element is zero.
+func AtenUnderAssertAsyncDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Node {
+	return build(b, ops.AtenUnderAssertAsyncDefault, []ir.Named{KW("self", ir.Ref(self))}, kw)
+}
+
+// AtenUnderAssertAsyncMsg builds aten::_assert_async.msg(Tensor self, str assert_msg) -> (). Fails at run time where the element is zero.
+func AtenUnderAssertAsyncMsg(b *ir.Builder, self *ir.Value, assertMsg ir.Arg, kw ...ir.Named) *ir.Node {
+	return build(b, ops.AtenUnderAssertAsyncMsg, []ir.Named{KW("self", ir.Ref(self)), KW("assert_msg", assertMsg)}, kw)
+}
+
+// AtenUnderAssertScalarDefault builds aten::_assert_scalar(Scalar self, str assert_msg) -> (). Fails at run time where the number is zero.
+func AtenUnderAssertScalarDefault(b *ir.Builder, self ir.Arg, assertMsg ir.Arg, kw ...ir.Named) *ir.Node {
+	return build(b, ops.AtenUnderAssertScalarDefault, []ir.Named{KW("self", self), KW("assert_msg", assertMsg)}, kw)
+}
+
+// AtenUnderAssertTensorMetadataDefault builds aten::_assert_tensor_metadata(Tensor a, SymInt[]? size=None, SymInt[]? stride=None, ScalarType? dtype=None, *, Device? device=None, Layout? layout=None) -> (). Fails where size, strides, type, device or layout differ from those given.
+func AtenUnderAssertTensorMetadataDefault(b *ir.Builder, a *ir.Value, kw ...ir.Named) *ir.Node {
+	return build(b, ops.AtenUnderAssertTensorMetadataDefault, []ir.Named{KW("a", ir.Ref(a))}, kw)
+}
+
+// AtenUnderAutocastToFullPrecisionDefault builds aten::_autocast_to_full_precision(Tensor(a) self, bool cuda_enabled, bool cpu_enabled) -> Tensor(a). The input in full precision inside an autocast region.
+func AtenUnderAutocastToFullPrecisionDefault(b *ir.Builder, self *ir.Value, cudaEnabled ir.Arg, cpuEnabled ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenUnderAutocastToFullPrecisionDefault, []ir.Named{KW("self", ir.Ref(self)), KW("cuda_enabled", cudaEnabled), KW("cpu_enabled", cpuEnabled)}, kw))
+}
+
+// AtenUnderAutocastToReducedPrecisionDefault builds aten::_autocast_to_reduced_precision(Tensor(a) self, bool cuda_enabled, bool cpu_enabled, ScalarType cuda_dtype, ScalarType cpu_dtype) -> Tensor(a). The input in reduced precision inside an autocast region.
+func AtenUnderAutocastToReducedPrecisionDefault(b *ir.Builder, self *ir.Value, cudaEnabled ir.Arg, cpuEnabled ir.Arg, cudaDtype ir.Arg, cpuDtype ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenUnderAutocastToReducedPrecisionDefault, []ir.Named{KW("self", ir.Ref(self)), KW("cuda_enabled", cudaEnabled), KW("cpu_enabled", cpuEnabled), KW("cuda_dtype", cudaDtype), KW("cpu_dtype", cpuDtype)}, kw))
+}
+
+// AtenUnderBatchNormNoUpdateDefault builds aten::_batch_norm_no_update(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, float momentum, float eps) -> (Tensor, Tensor, Tensor, Tensor). Batch normalisation by given statistics.
+func AtenUnderBatchNormNoUpdateDefault(b *ir.Builder, input *ir.Value, weight *ir.Value, bias *ir.Value, runningMean *ir.Value, runningVar *ir.Value, momentum ir.Arg, eps ir.Arg, kw ...ir.Named) *ir.Node {
+	return build(b, ops.AtenUnderBatchNormNoUpdateDefault, []ir.Named{KW("input", ir.Ref(input)), KW("weight", ir.Ref(weight)), KW("bias", ir.Ref(bias)), KW("running_mean", ir.Ref(runningMean)), KW("running_var", ir.Ref(runningVar)), KW("momentum", momentum), KW("eps", eps)}, kw)
+}
+
+// AtenUnderCdistForwardDefault builds aten::_cdist_forward(Tensor x1, Tensor x2, float p, int? compute_mode) -> Tensor. p-norm distances between all pairs of rows.
+func AtenUnderCdistForwardDefault(b *ir.Builder, x1 *ir.Value, x2 *ir.Value, p ir.Arg, computeMode ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenUnderCdistForwardDefault, []ir.Named{KW("x1", ir.Ref(x1)), KW("x2", ir.Ref(x2)), KW("p", p), KW("compute_mode", computeMode)}, kw))
+}
+
+// AtenUnderConjDefault builds aten::_conj(Tensor(a) self) -> Tensor(a). The complex conjugate as a lazy view.
+func AtenUnderConjDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenUnderConjDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenUnderConjCopyDefault builds aten::_conj_copy(Tensor self) -> Tensor. The same as aten._conj, as a copy.
+func AtenUnderConjCopyDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenUnderConjCopyDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenUnderConjPhysicalDefault builds aten::_conj_physical(Tensor self) -> Tensor. The complex conjugate, written out.
+func AtenUnderConjPhysicalDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenUnderConjPhysicalDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenUnderConvolutionDefault builds aten::_convolution(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups, bool benchmark, bool deterministic, bool cudnn_enabled, bool allow_tf32) -> Tensor. Convolution with backend flags.
+func AtenUnderConvolutionDefault(b *ir.Builder, input *ir.Value, weight *ir.Value, bias *ir.Value, stride ir.Arg, padding ir.Arg, dilation ir.Arg, transposed ir.Arg, outputPadding ir.Arg, groups ir.Arg, benchmark ir.Arg, deterministic ir.Arg, cudnnEnabled ir.Arg, allowTf32 ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenUnderConvolutionDefault, []ir.Named{KW("input", ir.Ref(input)), KW("weight", ir.Ref(weight)), KW("bias", ir.Ref(bias)), KW("stride", stride), KW("padding", padding), KW("dilation", dilation), KW("transposed", transposed), KW("output_padding", outputPadding), KW("groups", groups), KW("benchmark", benchmark), KW("deterministic", deterministic), KW("cudnn_enabled", cudnnEnabled), KW("allow_tf32", allowTf32)}, kw))
+}
+
+// AtenUnderConvolutionDeprecated builds aten::_convolution.deprecated(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, int[] output_padding, SymInt groups, bool benchmark, bool deterministic, bool cudnn_enabled) -> Tensor. Convolution with backend flags.
+func AtenUnderConvolutionDeprecated(b *ir.Builder, input *ir.Value, weight *ir.Value, bias *ir.Value, stride ir.Arg, padding ir.Arg, dilation ir.Arg, transposed ir.Arg, outputPadding ir.Arg, groups ir.Arg, benchmark ir.Arg, deterministic ir.Arg, cudnnEnabled ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenUnderConvolutionDeprecated, []ir.Named{KW("input", ir.Ref(input)), KW("weight", ir.Ref(weight)), KW("bias", ir.Ref(bias)), KW("stride", stride), KW("padding", padding), KW("dilation", dilation), KW("transposed", transposed), KW("output_padding", outputPadding), KW("groups", groups), KW("benchmark", benchmark), KW("deterministic", deterministic), KW("cudnn_enabled", cudnnEnabled)}, kw))
+}
+
+// AtenUnderConvolutionModeDefault builds aten::_convolution_mode(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, str padding, SymInt[] dilation, SymInt groups) -> Tensor. Convolution with padding "same" or "valid".
+func AtenUnderConvolutionModeDefault(b *ir.Builder, input *ir.Value, weight *ir.Value, bias *ir.Value, stride ir.Arg, padding ir.Arg, dilation ir.Arg, groups ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenUnderConvolutionModeDefault, []ir.Named{KW("input", ir.Ref(input)), KW("weight", ir.Ref(weight)), KW("bias", ir.Ref(bias)), KW("stride", stride), KW("padding", padding), KW("dilation", dilation), KW("groups", groups)}, kw))
+}
+
+// AtenUnderEfficientzerotensorDefault builds aten::_efficientzerotensor(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor. A tensor of zeros without storage.
+func AtenUnderEfficientzerotensorDefault(b *ir.Builder, size ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenUnderEfficientzerotensorDefault, []ir.Named{KW("size", size)}, kw))
+}
+
+// AtenUnderEmbeddingBagDefault builds aten::_embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False, int padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor). Sums, means or maxima of bags of embedding rows.
+func AtenUnderEmbeddingBagDefault(b *ir.Builder, weight *ir.Value, indices *ir.Value, offsets *ir.Value, kw ...ir.Named) *ir.Node {
+	return build(b, ops.AtenUnderEmbeddingBagDefault, []ir.Named{KW("weight", ir.Ref(weight)), KW("indices", ir.Ref(indices)), KW("offsets", ir.Ref(offsets))}, kw)
+}
+
+// AtenUnderEmbeddingBagForwardOnlyDefault builds aten::_embedding_bag_forward_only(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False, int padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor). Sums, means or maxima of bags of embedding rows.
+func AtenUnderEmbeddingBagForwardOnlyDefault(b *ir.Builder, weight *ir.Value, indices *ir.Value, offsets *ir.Value, kw ...ir.Named) *ir.Node {
+	return build(b, ops.AtenUnderEmbeddingBagForwardOnlyDefault, []ir.Named{KW("weight", ir.Ref(weight)), KW("indices", ir.Ref(indices)), KW("offsets", ir.Ref(offsets))}, kw)
+}
+
+// AtenUnderEuclideanDistDefault builds aten::_euclidean_dist(Tensor x1, Tensor x2) -> Tensor. Euclidean distances between all pairs of rows.
+func AtenUnderEuclideanDistDefault(b *ir.Builder, x1 *ir.Value, x2 *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenUnderEuclideanDistDefault, []ir.Named{KW("x1", ir.Ref(x1)), KW("x2", ir.Ref(x2))}, kw))
+}
+
+// AtenUnderFftC2cDefault builds aten::_fft_c2c(Tensor self, SymInt[] dim, int normalization, bool forward) -> Tensor. The complex Fourier transform.
+func AtenUnderFftC2cDefault(b *ir.Builder, self *ir.Value, dim ir.Arg, normalization ir.Arg, forward ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenUnderFftC2cDefault, []ir.Named{KW("self", ir.Ref(self)), KW("dim", dim), KW("normalization", normalization), KW("forward", forward)}, kw))
+}
+
+// AtenUnderFftC2rDefault builds aten::_fft_c2r(Tensor self, int[] dim, int normalization, SymInt last_dim_size) -> Tensor. The inverse Fourier transform to real output.
+func AtenUnderFftC2rDefault(b *ir.Builder, self *ir.Value, dim ir.Arg, normalization ir.Arg, lastDimSize ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenUnderFftC2rDefault, []ir.Named{KW("self", ir.Ref(self)), KW("dim", dim), KW("normalization", normalization), KW("last_dim_size", lastDimSize)}, kw))
+}
+
+// AtenUnderFftR2cDefault builds aten::_fft_r2c(Tensor self, int[] dim, int normalization, bool onesided) -> Tensor. The Fourier transform of real input.
+func AtenUnderFftR2cDefault(b *ir.Builder, self *ir.Value, dim ir.Arg, normalization ir.Arg, onesided ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenUnderFftR2cDefault, []ir.Named{KW("self", ir.Ref(self)), KW("dim", dim), KW("normalization", normalization), KW("onesided", onesided)}, kw))
+}
+
+// AtenUnderFunctionalAssertAsyncMsg builds aten::_functional_assert_async.msg(Tensor self, str assert_msg, Tensor dep_token) -> Tensor. Fails at run time where the element is zero; passes a token on.
+func AtenUnderFunctionalAssertAsyncMsg(b *ir.Builder, self *ir.Value, assertMsg ir.Arg, depToken *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenUnderFunctionalAssertAsyncMsg, []ir.Named{KW("self", ir.Ref(self)), KW("assert_msg", assertMsg), KW("dep_token", ir.Ref(depToken))}, kw))
+}
+
+// AtenUnderFunctionalAssertScalarDefault builds aten::_functional_assert_scalar(Scalar self, str assert_msg, Tensor dep_token) -> Tensor. Fails at run time where the number is zero; passes a token on.
+func AtenUnderFunctionalAssertScalarDefault(b *ir.Builder, self ir.Arg, assertMsg ir.Arg, depToken *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenUnderFunctionalAssertScalarDefault, []ir.Named{KW("self", self), KW("assert_msg", assertMsg), KW("dep_token", ir.Ref(depToken))}, kw))
+}
+
+// AtenUnderFunctionalSymConstrainRangeDefault builds aten::_functional_sym_constrain_range(Scalar size, int? min, int? max, Tensor dep_token) -> Tensor. Says that a number lies within bounds; passes a token on.
+func AtenUnderFunctionalSymConstrainRangeDefault(b *ir.Builder, size ir.Arg, min ir.Arg, max ir.Arg, depToken *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenUnderFunctionalSymConstrainRangeDefault, []ir.Named{KW("size", size), KW("min", min), KW("max", max), KW("dep_token", ir.Ref(depToken))}, kw))
+}
+
+// AtenUnderFunctionalSymConstrainRangeForSizeDefault builds aten::_functional_sym_constrain_range_for_size(Scalar size, int? min, int? max, Tensor dep_token) -> Tensor. Says that a number lies within bounds; passes a token on.
+func AtenUnderFunctionalSymConstrainRangeForSizeDefault(b *ir.Builder, size ir.Arg, min ir.Arg, max ir.Arg, depToken *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenUnderFunctionalSymConstrainRangeForSizeDefault, []ir.Named{KW("size", size), KW("min", min), KW("max", max), KW("dep_token", ir.Ref(depToken))}, kw))
+}
+
+// AtenUnderFusedRmsNormDefault builds aten::_fused_rms_norm(Tensor input, int[] normalized_shape, Tensor? weight, float? eps) -> (Tensor, Tensor). rms_norm with the reciprocal of the root mean square.
+func AtenUnderFusedRmsNormDefault(b *ir.Builder, input *ir.Value, normalizedShape ir.Arg, weight *ir.Value, eps ir.Arg, kw ...ir.Named) *ir.Node {
+	return build(b, ops.AtenUnderFusedRmsNormDefault, []ir.Named{KW("input", ir.Ref(input)), KW("normalized_shape", normalizedShape), KW("weight", ir.Ref(weight)), KW("eps", eps)}, kw)
+}
+
+// AtenUnderGroupedMmDefault builds aten::_grouped_mm(Tensor self, Tensor mat2, Tensor? offs=None, Tensor? bias=None, ScalarType? out_dtype=None) -> Tensor. Products of groups of rows with one matrix a group; offs are the ends of the groups.
+func AtenUnderGroupedMmDefault(b *ir.Builder, self *ir.Value, mat2 *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenUnderGroupedMmDefault, []ir.Named{KW("self", ir.Ref(self)), KW("mat2", ir.Ref(mat2))}, kw))
+}
+
+// AtenUnderIndexPutImplDefault builds aten::_index_put_impl(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False, bool unsafe=False) -> Tensor. index_put as autograd calls it.
+func AtenUnderIndexPutImplDefault(b *ir.Builder, self *ir.Value, indices ir.Arg, values *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenUnderIndexPutImplDefault, []ir.Named{KW("self", ir.Ref(self)), KW("indices", indices), KW("values", ir.Ref(values))}, kw))
+}
+
+// AtenUnderIntMmDefault builds aten::_int_mm(Tensor self, Tensor mat2) -> Tensor. The product of two int8 matrices in int32.
+func AtenUnderIntMmDefault(b *ir.Builder, self *ir.Value, mat2 *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenUnderIntMmDefault, []ir.Named{KW("self", ir.Ref(self)), KW("mat2", ir.Ref(mat2))}, kw))
+}
+
+// AtenUnderIsAllTrueDefault builds aten::_is_all_true(Tensor self) -> Tensor. Whether all elements of a bool tensor are true.
+func AtenUnderIsAllTrueDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenUnderIsAllTrueDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenUnderIsAnyTrueDefault builds aten::_is_any_true(Tensor self) -> Tensor. Whether any element of a bool tensor is true.
+func AtenUnderIsAnyTrueDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenUnderIsAnyTrueDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenUnderLocalScalarDenseDefault builds aten::_local_scalar_dense(Tensor self) -> Scalar. The single element as a Python number.
+func AtenUnderLocalScalarDenseDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenUnderLocalScalarDenseDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenUnderLogSoftmaxDefault builds aten::_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor. The logarithm of softmax.
+func AtenUnderLogSoftmaxDefault(b *ir.Builder, self *ir.Value, dim ir.Arg, halfToFloat ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenUnderLogSoftmaxDefault, []ir.Named{KW("self", ir.Ref(self)), KW("dim", dim), KW("half_to_float", halfToFloat)}, kw))
+}
+
+// AtenUnderMakeDepTokenDefault builds aten::_make_dep_token(*, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor. A token that orders effects.
+func AtenUnderMakeDepTokenDefault(b *ir.Builder, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenUnderMakeDepTokenDefault, []ir.Named{}, kw))
+}
+
+// AtenUnderMaskedSoftmaxDefault builds aten::_masked_softmax(Tensor self, Tensor mask, int? dim=None, int? mask_type=None) -> Tensor. softmax over the elements that the mask does not hide.
+func AtenUnderMaskedSoftmaxDefault(b *ir.Builder, self *ir.Value, mask *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenUnderMaskedSoftmaxDefault, []ir.Named{KW("self", ir.Ref(self)), KW("mask", ir.Ref(mask))}, kw))
+}
+
+// AtenUnderNativeBatchNormLegitNoStats builds aten::_native_batch_norm_legit.no_stats(Tensor input, Tensor? weight, Tensor? bias, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor). Batch normalisation without running statistics.
+func AtenUnderNativeBatchNormLegitNoStats(b *ir.Builder, input *ir.Value, weight *ir.Value, bias *ir.Value, training ir.Arg, momentum ir.Arg, eps ir.Arg, kw ...ir.Named) *ir.Node {
+	return build(b, ops.AtenUnderNativeBatchNormLegitNoStats, []ir.Named{KW("input", ir.Ref(input)), KW("weight", ir.Ref(weight)), KW("bias", ir.Ref(bias)), KW("training", training), KW("momentum", momentum), KW("eps", eps)}, kw)
+}
+
+// AtenUnderNativeBatchNormLegitFunctionalDefault builds aten::_native_batch_norm_legit_functional(Tensor input, Tensor? weight, Tensor? bias, Tensor running_mean, Tensor running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor, Tensor running_mean_out, Tensor running_var_out). Batch normalisation that returns the new running statistics.
+func AtenUnderNativeBatchNormLegitFunctionalDefault(b *ir.Builder, input *ir.Value, weight *ir.Value, bias *ir.Value, runningMean *ir.Value, runningVar *ir.Value, training ir.Arg, momentum ir.Arg, eps ir.Arg, kw ...ir.Named) *ir.Node {
+	return build(b, ops.AtenUnderNativeBatchNormLegitFunctionalDefault, []ir.Named{KW("input", ir.Ref(input)), KW("weight", ir.Ref(weight)), KW("bias", ir.Ref(bias)), KW("running_mean", ir.Ref(runningMean)), KW("running_var", ir.Ref(runningVar)), KW("training", training), KW("momentum", momentum), KW("eps", eps)}, kw)
+}
+
+// AtenUnderNativeBatchNormLegitNoTrainingDefault builds aten::_native_batch_norm_legit_no_training(Tensor input, Tensor? weight, Tensor? bias, Tensor running_mean, Tensor running_var, float momentum, float eps) -> (Tensor, Tensor, Tensor). Batch normalisation by the running statistics.
+func AtenUnderNativeBatchNormLegitNoTrainingDefault(b *ir.Builder, input *ir.Value, weight *ir.Value, bias *ir.Value, runningMean *ir.Value, runningVar *ir.Value, momentum ir.Arg, eps ir.Arg, kw ...ir.Named) *ir.Node {
+	return build(b, ops.AtenUnderNativeBatchNormLegitNoTrainingDefault, []ir.Named{KW("input", ir.Ref(input)), KW("weight", ir.Ref(weight)), KW("bias", ir.Ref(bias)), KW("running_mean", ir.Ref(runningMean)), KW("running_var", ir.Ref(runningVar)), KW("momentum", momentum), KW("eps", eps)}, kw)
+}
+
+// AtenUnderNativeMultiHeadAttentionDefault builds aten::_native_multi_head_attention(Tensor query, Tensor key, Tensor value, int embed_dim, int num_head, Tensor qkv_weight, Tensor qkv_bias, Tensor proj_weight, Tensor proj_bias, Tensor? mask=None, bool need_weights=True, bool average_attn_weights=True, int? mask_type=None) -> (Tensor, Tensor). Multi-head attention with packed projections.
+func AtenUnderNativeMultiHeadAttentionDefault(b *ir.Builder, query *ir.Value, key *ir.Value, value *ir.Value, embedDim ir.Arg, numHead ir.Arg, qkvWeight *ir.Value, qkvBias *ir.Value, projWeight *ir.Value, projBias *ir.Value, kw ...ir.Named) *ir.Node {
+	return build(b, ops.AtenUnderNativeMultiHeadAttentionDefault, []ir.Named{KW("query", ir.Ref(query)), KW("key", ir.Ref(key)), KW("value", ir.Ref(value)), KW("embed_dim", embedDim), KW("num_head", numHead), KW("qkv_weight", ir.Ref(qkvWeight)), KW("qkv_bias", ir.Ref(qkvBias)), KW("proj_weight", ir.Ref(projWeight)), KW("proj_bias", ir.Ref(projBias))}, kw)
+}
+
+// AtenUnderPadCircularDefault builds aten::_pad_circular(Tensor self, SymInt[] pad) -> Tensor. Padding that wraps around.
+func AtenUnderPadCircularDefault(b *ir.Builder, self *ir.Value, pad ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenUnderPadCircularDefault, []ir.Named{KW("self", ir.Ref(self)), KW("pad", pad)}, kw))
+}
+
+// AtenUnderPadEnumDefault builds aten::_pad_enum(Tensor self, SymInt[] pad, int mode, float? value=None) -> Tensor. Padding with the mode as a number.
+func AtenUnderPadEnumDefault(b *ir.Builder, self *ir.Value, pad ir.Arg, mode ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenUnderPadEnumDefault, []ir.Named{KW("self", ir.Ref(self)), KW("pad", pad), KW("mode", mode)}, kw))
+}
+
+// AtenUnderPdistForwardDefault builds aten::_pdist_forward(Tensor self, float p=2.0) -> Tensor. Distances between all pairs of different rows.
+func AtenUnderPdistForwardDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenUnderPdistForwardDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenUnderPinMemoryDefault builds aten::_pin_memory(Tensor self, Device? device=None) -> Tensor. The input in pinned memory.
+func AtenUnderPinMemoryDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenUnderPinMemoryDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenUnderPreluKernelDefault builds aten::_prelu_kernel(Tensor self, Tensor weight) -> Tensor. prelu with a weight that broadcasts.
+func AtenUnderPreluKernelDefault(b *ir.Builder, self *ir.Value, weight *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenUnderPreluKernelDefault, []ir.Named{KW("self", ir.Ref(self)), KW("weight", ir.Ref(weight))}, kw))
+}
+
+// AtenUnderPrintDefault builds aten::_print(str s) -> (). Prints a string.
+func AtenUnderPrintDefault(b *ir.Builder, s ir.Arg, kw ...ir.Named) *ir.Node {
+	return build(b, ops.AtenUnderPrintDefault, []ir.Named{KW("s", s)}, kw)
+}
+
+// AtenUnderReshapeAliasDefault builds aten::_reshape_alias(Tensor(a) self, SymInt[] size, SymInt[] stride) -> Tensor(a). A view with the given size and strides.
+func AtenUnderReshapeAliasDefault(b *ir.Builder, self *ir.Value, size ir.Arg, stride ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenUnderReshapeAliasDefault, []ir.Named{KW("self", ir.Ref(self)), KW("size", size), KW("stride", stride)}, kw))
+}
+
+// AtenUnderReshapeAliasCopyDefault builds aten::_reshape_alias_copy(Tensor self, SymInt[] size, SymInt[] stride) -> Tensor. The same as aten._reshape_alias, as a copy.
+func AtenUnderReshapeAliasCopyDefault(b *ir.Builder, self *ir.Value, size ir.Arg, stride ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenUnderReshapeAliasCopyDefault, []ir.Named{KW("self", ir.Ref(self)), KW("size", size), KW("stride", stride)}, kw))
+}
+
+// AtenUnderReshapeCopyDefault builds aten::_reshape_copy(Tensor self, SymInt[] size) -> Tensor. reshape that always copies.
+func AtenUnderReshapeCopyDefault(b *ir.Builder, self *ir.Value, size ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenUnderReshapeCopyDefault, []ir.Named{KW("self", ir.Ref(self)), KW("size", size)}, kw))
+}
+
+// AtenUnderSafeSoftmaxDefault builds aten::_safe_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor. softmax with zeros for rows that are all -inf.
+func AtenUnderSafeSoftmaxDefault(b *ir.Builder, self *ir.Value, dim ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenUnderSafeSoftmaxDefault, []ir.Named{KW("self", ir.Ref(self)), KW("dim", dim)}, kw))
+}
+
+// AtenUnderScaledDotProductAttentionMathDefault builds aten::_scaled_dot_product_attention_math(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0.0, bool is_causal=False, Tensor? dropout_mask=None, *, float? scale=None, bool enable_gqa=False) -> (Tensor, Tensor). scaled_dot_product_attention and the weights.
+func AtenUnderScaledDotProductAttentionMathDefault(b *ir.Builder, query *ir.Value, key *ir.Value, value *ir.Value, kw ...ir.Named) *ir.Node {
+	return build(b, ops.AtenUnderScaledDotProductAttentionMathDefault, []ir.Named{KW("query", ir.Ref(query)), KW("key", ir.Ref(key)), KW("value", ir.Ref(value))}, kw)
+}
+
+// AtenUnderScaledDotProductFlashAttentionForCpuDefault builds aten::_scaled_dot_product_flash_attention_for_cpu(Tensor query, Tensor key, Tensor value, float dropout_p=0.0, bool is_causal=False, *, Tensor? attn_mask=None, float? scale=None) -> (Tensor output, Tensor logsumexp). scaled_dot_product_attention and the log-sum-exp.
+func AtenUnderScaledDotProductFlashAttentionForCpuDefault(b *ir.Builder, query *ir.Value, key *ir.Value, value *ir.Value, kw ...ir.Named) *ir.Node {
+	return build(b, ops.AtenUnderScaledDotProductFlashAttentionForCpuDefault, []ir.Named{KW("query", ir.Ref(query)), KW("key", ir.Ref(key)), KW("value", ir.Ref(value))}, kw)
+}
+
+// AtenUnderScaledDotProductFusedAttentionOverrideableDefault builds aten::_scaled_dot_product_fused_attention_overrideable(Tensor query, Tensor key, Tensor value, Tensor? attn_bias=None, float dropout_p=0.0, bool is_causal=False, bool return_debug_mask=False, *, float? scale=None) -> (Tensor output, Tensor logsumexp, Tensor cum_seq_q, Tensor cum_seq_k, SymInt max_q, SymInt max_k, Tensor philox_seed, Tensor philox_offset, Tensor debug_attn_mask). scaled_dot_product_attention with a backend's extra results.
+func AtenUnderScaledDotProductFusedAttentionOverrideableDefault(b *ir.Builder, query *ir.Value, key *ir.Value, value *ir.Value, kw ...ir.Named) *ir.Node {
+	return build(b, ops.AtenUnderScaledDotProductFusedAttentionOverrideableDefault, []ir.Named{KW("query", ir.Ref(query)), KW("key", ir.Ref(key)), KW("value", ir.Ref(value))}, kw)
+}
+
+// AtenUnderScaledMmDefault builds aten::_scaled_mm(Tensor self, Tensor mat2, Tensor scale_a, Tensor scale_b, Tensor? bias=None, Tensor? scale_result=None, ScalarType? out_dtype=None, bool use_fast_accum=False) -> Tensor. The product of two float8 matrices with scales.
+func AtenUnderScaledMmDefault(b *ir.Builder, self *ir.Value, mat2 *ir.Value, scaleA *ir.Value, scaleB *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenUnderScaledMmDefault, []ir.Named{KW("self", ir.Ref(self)), KW("mat2", ir.Ref(mat2)), KW("scale_a", ir.Ref(scaleA)), KW("scale_b", ir.Ref(scaleB))}, kw))
+}
+
+// AtenUnderShapeAsTensorDefault builds aten::_shape_as_tensor(Tensor self) -> Tensor. The sizes as an int64 vector.
+func AtenUnderShapeAsTensorDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenUnderShapeAsTensorDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenUnderSoftmaxDefault builds aten::_softmax(Tensor self, int dim, bool half_to_float) -> Tensor. exp(x) / sum(exp(x)) along a dimension.
+func AtenUnderSoftmaxDefault(b *ir.Builder, self *ir.Value, dim ir.Arg, halfToFloat ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenUnderSoftmaxDefault, []ir.Named{KW("self", ir.Ref(self)), KW("dim", dim), KW("half_to_float", halfToFloat)}, kw))
+}
+
+// AtenUnderStackDefault builds aten::_stack(Tensor[] tensors, int dim=0) -> Tensor. Tensors joined along a new dimension.
+func AtenUnderStackDefault(b *ir.Builder, tensors []*ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenUnderStackDefault, []ir.Named{KW("tensors", ir.Refs(tensors...))}, kw))
+}
+
+// AtenUnderToCopyDefault builds aten::_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, bool non_blocking=False, MemoryFormat? memory_format=None) -> Tensor. A copy as another element type or memory format.
+func AtenUnderToCopyDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenUnderToCopyDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenUnderToCpuDefault builds aten::_to_cpu(Tensor[] tensors) -> Tensor[]. Copies of the tensors on the CPU.
+func AtenUnderToCpuDefault(b *ir.Builder, tensors []*ir.Value, kw ...ir.Named) *ir.Node {
+	return build(b, ops.AtenUnderToCpuDefault, []ir.Named{KW("tensors", ir.Refs(tensors...))}, kw)
+}
+
+// AtenUnderTransformBiasRescaleQkvDefault builds aten::_transform_bias_rescale_qkv(Tensor qkv, Tensor qkv_bias, int num_heads) -> (Tensor, Tensor, Tensor). Splits packed projections into heads, adds the bias and scales the query.
+func AtenUnderTransformBiasRescaleQkvDefault(b *ir.Builder, qkv *ir.Value, qkvBias *ir.Value, numHeads ir.Arg, kw ...ir.Named) *ir.Node {
+	return build(b, ops.AtenUnderTransformBiasRescaleQkvDefault, []ir.Named{KW("qkv", ir.Ref(qkv)), KW("qkv_bias", ir.Ref(qkvBias)), KW("num_heads", numHeads)}, kw)
+}
+
+// AtenUnderTransformerEncoderLayerFwdDefault builds aten::_transformer_encoder_layer_fwd(Tensor src, int embed_dim, int num_heads, Tensor qkv_weight, Tensor qkv_bias, Tensor proj_weight, Tensor proj_bias, bool use_gelu, bool norm_first, float eps, Tensor norm_weight_1, Tensor norm_bias_1, Tensor norm_weight_2, Tensor norm_bias_2, Tensor ffn_weight_1, Tensor ffn_bias_1, Tensor ffn_weight_2, Tensor ffn_bias_2, Tensor? mask=None, int? mask_type=None) -> Tensor. A whole transformer encoder layer.
+func AtenUnderTransformerEncoderLayerFwdDefault(b *ir.Builder, src *ir.Value, embedDim ir.Arg, numHeads ir.Arg, qkvWeight *ir.Value, qkvBias *ir.Value, projWeight *ir.Value, projBias *ir.Value, useGelu ir.Arg, normFirst ir.Arg, eps ir.Arg, normWeight1 *ir.Value, normBias1 *ir.Value, normWeight2 *ir.Value, normBias2 *ir.Value, ffnWeight1 *ir.Value, ffnBias1 *ir.Value, ffnWeight2 *ir.Value, ffnBias2 *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenUnderTransformerEncoderLayerFwdDefault, []ir.Named{KW("src", ir.Ref(src)), KW("embed_dim", embedDim), KW("num_heads", numHeads), KW("qkv_weight", ir.Ref(qkvWeight)), KW("qkv_bias", ir.Ref(qkvBias)), KW("proj_weight", ir.Ref(projWeight)), KW("proj_bias", ir.Ref(projBias)), KW("use_gelu", useGelu), KW("norm_first", normFirst), KW("eps", eps), KW("norm_weight_1", ir.Ref(normWeight1)), KW("norm_bias_1", ir.Ref(normBias1)), KW("norm_weight_2", ir.Ref(normWeight2)), KW("norm_bias_2", ir.Ref(normBias2)), KW("ffn_weight_1", ir.Ref(ffnWeight1)), KW("ffn_bias_1", ir.Ref(ffnBias1)), KW("ffn_weight_2", ir.Ref(ffnWeight2)), KW("ffn_bias_2", ir.Ref(ffnBias2))}, kw))
+}
+
+// AtenUnderTrilinearDefault builds aten::_trilinear(Tensor i1, Tensor i2, Tensor i3, int[] expand1, int[] expand2, int[] expand3, int[] sumdim, int unroll_dim=1) -> Tensor. The sum over dimensions of a product of three expanded tensors.
+func AtenUnderTrilinearDefault(b *ir.Builder, i1 *ir.Value, i2 *ir.Value, i3 *ir.Value, expand1 ir.Arg, expand2 ir.Arg, expand3 ir.Arg, sumdim ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenUnderTrilinearDefault, []ir.Named{KW("i1", ir.Ref(i1)), KW("i2", ir.Ref(i2)), KW("i3", ir.Ref(i3)), KW("expand1", expand1), KW("expand2", expand2), KW("expand3", expand3), KW("sumdim", sumdim)}, kw))
+}
+
+// AtenUnderUniqueDefault builds aten::_unique(Tensor self, bool sorted=True, bool return_inverse=False) -> (Tensor, Tensor). The distinct elements, with inverse indices.
+func AtenUnderUniqueDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Node {
+	return build(b, ops.AtenUnderUniqueDefault, []ir.Named{KW("self", ir.Ref(self))}, kw)
+}
+
+// AtenUnderUnique2Default builds aten::_unique2(Tensor self, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor). The distinct elements, with inverse indices and counts.
+func AtenUnderUnique2Default(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Node {
+	return build(b, ops.AtenUnderUnique2Default, []ir.Named{KW("self", ir.Ref(self))}, kw)
+}
+
+// AtenUnderUnsafeIndexTensor builds aten::_unsafe_index.Tensor(Tensor self, Tensor?[] indices) -> Tensor. index without the range check.
+func AtenUnderUnsafeIndexTensor(b *ir.Builder, self *ir.Value, indices ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenUnderUnsafeIndexTensor, []ir.Named{KW("self", ir.Ref(self)), KW("indices", indices)}, kw))
+}
+
+// AtenUnderUnsafeIndexPutDefault builds aten::_unsafe_index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor. index_put without the range check.
+func AtenUnderUnsafeIndexPutDefault(b *ir.Builder, self *ir.Value, indices ir.Arg, values *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenUnderUnsafeIndexPutDefault, []ir.Named{KW("self", ir.Ref(self)), KW("indices", indices), KW("values", ir.Ref(values))}, kw))
+}
+
+// AtenUnderUnsafeMaskedIndexDefault builds aten::_unsafe_masked_index(Tensor self, Tensor mask, Tensor?[] indices, Scalar fill) -> Tensor. index where the mask holds, fill elsewhere.
+func AtenUnderUnsafeMaskedIndexDefault(b *ir.Builder, self *ir.Value, mask *ir.Value, indices ir.Arg, fill ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenUnderUnsafeMaskedIndexDefault, []ir.Named{KW("self", ir.Ref(self)), KW("mask", ir.Ref(mask)), KW("indices", indices), KW("fill", fill)}, kw))
+}
+
+// AtenUnderUnsafeMaskedIndexPutAccumulateDefault builds aten::_unsafe_masked_index_put_accumulate(Tensor self, Tensor mask, Tensor?[] indices, Tensor values) -> Tensor. Values added at indices where the mask holds.
+func AtenUnderUnsafeMaskedIndexPutAccumulateDefault(b *ir.Builder, self *ir.Value, mask *ir.Value, indices ir.Arg, values *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenUnderUnsafeMaskedIndexPutAccumulateDefault, []ir.Named{KW("self", ir.Ref(self)), KW("mask", ir.Ref(mask)), KW("indices", indices), KW("values", ir.Ref(values))}, kw))
+}
+
+// AtenUnderUnsafeViewDefault builds aten::_unsafe_view(Tensor self, SymInt[] size) -> Tensor. view whose result nobody uses as an alias.
+func AtenUnderUnsafeViewDefault(b *ir.Builder, self *ir.Value, size ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenUnderUnsafeViewDefault, []ir.Named{KW("self", ir.Ref(self)), KW("size", size)}, kw))
+}
+
+// AtenUnderUpsampleBicubic2dAaDefault builds aten::_upsample_bicubic2d_aa(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor. Resize by a cubic filter that widens when shrinking.
+func AtenUnderUpsampleBicubic2dAaDefault(b *ir.Builder, self *ir.Value, outputSize ir.Arg, alignCorners ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenUnderUpsampleBicubic2dAaDefault, []ir.Named{KW("self", ir.Ref(self)), KW("output_size", outputSize), KW("align_corners", alignCorners)}, kw))
+}
+
+// AtenUnderUpsampleBicubic2dAaVec builds aten::_upsample_bicubic2d_aa.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor. Resize by a cubic filter that widens when shrinking.
+func AtenUnderUpsampleBicubic2dAaVec(b *ir.Builder, input *ir.Value, outputSize ir.Arg, alignCorners ir.Arg, scaleFactors ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenUnderUpsampleBicubic2dAaVec, []ir.Named{KW("input", ir.Ref(input)), KW("output_size", outputSize), KW("align_corners", alignCorners), KW("scale_factors", scaleFactors)}, kw))
+}
+
+// AtenUnderUpsampleBilinear2dAaDefault builds aten::_upsample_bilinear2d_aa(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor. Resize by a triangle filter that widens when shrinking.
+func AtenUnderUpsampleBilinear2dAaDefault(b *ir.Builder, self *ir.Value, outputSize ir.Arg, alignCorners ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenUnderUpsampleBilinear2dAaDefault, []ir.Named{KW("self", ir.Ref(self)), KW("output_size", outputSize), KW("align_corners", alignCorners)}, kw))
+}
+
+// AtenUnderUpsampleBilinear2dAaVec builds aten::_upsample_bilinear2d_aa.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor. Resize by a triangle filter that widens when shrinking.
+func AtenUnderUpsampleBilinear2dAaVec(b *ir.Builder, input *ir.Value, outputSize ir.Arg, alignCorners ir.Arg, scaleFactors ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenUnderUpsampleBilinear2dAaVec, []ir.Named{KW("input", ir.Ref(input)), KW("output_size", outputSize), KW("align_corners", alignCorners), KW("scale_factors", scaleFactors)}, kw))
+}
+
+// AtenUnderUpsampleNearestExact1dDefault builds aten::_upsample_nearest_exact1d(Tensor self, SymInt[1] output_size, float? scales=None) -> Tensor. Resize by the nearest element's centre.
+func AtenUnderUpsampleNearestExact1dDefault(b *ir.Builder, self *ir.Value, outputSize ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenUnderUpsampleNearestExact1dDefault, []ir.Named{KW("self", ir.Ref(self)), KW("output_size", outputSize)}, kw))
+}
+
+// AtenUnderUpsampleNearestExact1dVec builds aten::_upsample_nearest_exact1d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor. Resize by the nearest element's centre.
+func AtenUnderUpsampleNearestExact1dVec(b *ir.Builder, input *ir.Value, outputSize ir.Arg, scaleFactors ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenUnderUpsampleNearestExact1dVec, []ir.Named{KW("input", ir.Ref(input)), KW("output_size", outputSize), KW("scale_factors", scaleFactors)}, kw))
+}
+
+// AtenUnderUpsampleNearestExact2dDefault builds aten::_upsample_nearest_exact2d(Tensor self, SymInt[2] output_size, float? scales_h=None, float? scales_w=None) -> Tensor. Resize by the nearest element's centre.
+func AtenUnderUpsampleNearestExact2dDefault(b *ir.Builder, self *ir.Value, outputSize ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenUnderUpsampleNearestExact2dDefault, []ir.Named{KW("self", ir.Ref(self)), KW("output_size", outputSize)}, kw))
+}
+
+// AtenUnderUpsampleNearestExact2dVec builds aten::_upsample_nearest_exact2d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor. Resize by the nearest element's centre.
+func AtenUnderUpsampleNearestExact2dVec(b *ir.Builder, input *ir.Value, outputSize ir.Arg, scaleFactors ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenUnderUpsampleNearestExact2dVec, []ir.Named{KW("input", ir.Ref(input)), KW("output_size", outputSize), KW("scale_factors", scaleFactors)}, kw))
+}
+
+// AtenUnderUpsampleNearestExact3dDefault builds aten::_upsample_nearest_exact3d(Tensor self, SymInt[3] output_size, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor. Resize by the nearest element's centre.
+func AtenUnderUpsampleNearestExact3dDefault(b *ir.Builder, self *ir.Value, outputSize ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenUnderUpsampleNearestExact3dDefault, []ir.Named{KW("self", ir.Ref(self)), KW("output_size", outputSize)}, kw))
+}
+
+// AtenUnderUpsampleNearestExact3dVec builds aten::_upsample_nearest_exact3d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor. Resize by the nearest element's centre.
+func AtenUnderUpsampleNearestExact3dVec(b *ir.Builder, input *ir.Value, outputSize ir.Arg, scaleFactors ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenUnderUpsampleNearestExact3dVec, []ir.Named{KW("input", ir.Ref(input)), KW("output_size", outputSize), KW("scale_factors", scaleFactors)}, kw))
+}
+
+// AtenUnderWeightInt8packMmDefault builds aten::_weight_int8pack_mm(Tensor self, Tensor mat2, Tensor scales) -> Tensor. self @ weight^T with int8 weights and a scale a row.
+func AtenUnderWeightInt8packMmDefault(b *ir.Builder, self *ir.Value, mat2 *ir.Value, scales *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenUnderWeightInt8packMmDefault, []ir.Named{KW("self", ir.Ref(self)), KW("mat2", ir.Ref(mat2)), KW("scales", ir.Ref(scales))}, kw))
+}
+
+// AtenUnderWeightNormDefault builds aten::_weight_norm(Tensor v, Tensor g, int dim=0) -> Tensor. v scaled so that its norm over all dimensions but dim is g.
+func AtenUnderWeightNormDefault(b *ir.Builder, v *ir.Value, g *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenUnderWeightNormDefault, []ir.Named{KW("v", ir.Ref(v)), KW("g", ir.Ref(g))}, kw))
+}
+
+// AtenUnderWeightNormInterfaceDefault builds aten::_weight_norm_interface(Tensor v, Tensor g, int dim=0) -> (Tensor, Tensor). _weight_norm with the norms.
+func AtenUnderWeightNormInterfaceDefault(b *ir.Builder, v *ir.Value, g *ir.Value, kw ...ir.Named) *ir.Node {
+	return build(b, ops.AtenUnderWeightNormInterfaceDefault, []ir.Named{KW("v", ir.Ref(v)), KW("g", ir.Ref(g))}, kw)
+}
+
+// AtenAbsDefault builds aten::abs(Tensor self) -> Tensor. The absolute value; the modulus of complex elements.
+func AtenAbsDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenAbsDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenAbsoluteDefault builds aten::absolute(Tensor self) -> Tensor. The same as aten.abs.
+func AtenAbsoluteDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenAbsoluteDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenAcosDefault builds aten::acos(Tensor self) -> Tensor. The arc cosine of every element.
+func AtenAcosDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenAcosDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenAcoshDefault builds aten::acosh(Tensor self) -> Tensor. The inverse hyperbolic cosine of every element.
+func AtenAcoshDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenAcoshDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenAdaptiveAvgPool1dDefault builds aten::adaptive_avg_pool1d(Tensor self, int[1] output_size) -> Tensor. Means of windows chosen so that the output has the given size.
+func AtenAdaptiveAvgPool1dDefault(b *ir.Builder, self *ir.Value, outputSize ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenAdaptiveAvgPool1dDefault, []ir.Named{KW("self", ir.Ref(self)), KW("output_size", outputSize)}, kw))
+}
+
+// AtenAdaptiveAvgPool2dDefault builds aten::adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor. Means of windows chosen so that the output has the given size.
+func AtenAdaptiveAvgPool2dDefault(b *ir.Builder, self *ir.Value, outputSize ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenAdaptiveAvgPool2dDefault, []ir.Named{KW("self", ir.Ref(self)), KW("output_size", outputSize)}, kw))
+}
+
+// AtenAdaptiveAvgPool3dDefault builds aten::adaptive_avg_pool3d(Tensor self, SymInt[3] output_size) -> Tensor. Means of windows chosen so that the output has the given size.
+func AtenAdaptiveAvgPool3dDefault(b *ir.Builder, self *ir.Value, outputSize ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenAdaptiveAvgPool3dDefault, []ir.Named{KW("self", ir.Ref(self)), KW("output_size", outputSize)}, kw))
+}
+
+// AtenAdaptiveMaxPool1dDefault builds aten::adaptive_max_pool1d(Tensor self, int[1] output_size) -> (Tensor, Tensor). Maxima of windows chosen so that the output has the given size, and their flat indices.
+func AtenAdaptiveMaxPool1dDefault(b *ir.Builder, self *ir.Value, outputSize ir.Arg, kw ...ir.Named) *ir.Node {
+	return build(b, ops.AtenAdaptiveMaxPool1dDefault, []ir.Named{KW("self", ir.Ref(self)), KW("output_size", outputSize)}, kw)
+}
+
+// AtenAdaptiveMaxPool2dDefault builds aten::adaptive_max_pool2d(Tensor self, int[2] output_size) -> (Tensor, Tensor). Maxima of windows chosen so that the output has the given size, and their flat indices.
+func AtenAdaptiveMaxPool2dDefault(b *ir.Builder, self *ir.Value, outputSize ir.Arg, kw ...ir.Named) *ir.Node {
+	return build(b, ops.AtenAdaptiveMaxPool2dDefault, []ir.Named{KW("self", ir.Ref(self)), KW("output_size", outputSize)}, kw)
+}
+
+// AtenAdaptiveMaxPool3dDefault builds aten::adaptive_max_pool3d(Tensor self, int[3] output_size) -> (Tensor, Tensor). Maxima of windows chosen so that the output has the given size, and their flat indices.
+func AtenAdaptiveMaxPool3dDefault(b *ir.Builder, self *ir.Value, outputSize ir.Arg, kw ...ir.Named) *ir.Node {
+	return build(b, ops.AtenAdaptiveMaxPool3dDefault, []ir.Named{KW("self", ir.Ref(self)), KW("output_size", outputSize)}, kw)
+}
+
+// AtenAddScalar builds aten::add.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor. self + alpha*other with broadcasting and type promotion.
+func AtenAddScalar(b *ir.Builder, self *ir.Value, other ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenAddScalar, []ir.Named{KW("self", ir.Ref(self)), KW("other", other)}, kw))
+}
+
 // AtenAddTensor builds aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor. self + alpha*other with broadcasting and type promotion.
 func AtenAddTensor(b *ir.Builder, self *ir.Value, other *ir.Value, kw ...ir.Named) *ir.Value {
 	return out(build(b, ops.AtenAddTensor, []ir.Named{KW("self", ir.Ref(self)), KW("other", ir.Ref(other))}, kw))
+}
+
+// AtenAddbmmDefault builds aten::addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor. beta*self + alpha * the sum of batch1 @ batch2.
+func AtenAddbmmDefault(b *ir.Builder, self *ir.Value, batch1 *ir.Value, batch2 *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenAddbmmDefault, []ir.Named{KW("self", ir.Ref(self)), KW("batch1", ir.Ref(batch1)), KW("batch2", ir.Ref(batch2))}, kw))
+}
+
+// AtenAddcdivDefault builds aten::addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor. self + value * tensor1 / tensor2.
+func AtenAddcdivDefault(b *ir.Builder, self *ir.Value, tensor1 *ir.Value, tensor2 *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenAddcdivDefault, []ir.Named{KW("self", ir.Ref(self)), KW("tensor1", ir.Ref(tensor1)), KW("tensor2", ir.Ref(tensor2))}, kw))
+}
+
+// AtenAddcmulDefault builds aten::addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor. self + value * tensor1 * tensor2.
+func AtenAddcmulDefault(b *ir.Builder, self *ir.Value, tensor1 *ir.Value, tensor2 *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenAddcmulDefault, []ir.Named{KW("self", ir.Ref(self)), KW("tensor1", ir.Ref(tensor1)), KW("tensor2", ir.Ref(tensor2))}, kw))
+}
+
+// AtenAddmmDefault builds aten::addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor. beta*self + alpha*(mat1 @ mat2).
+func AtenAddmmDefault(b *ir.Builder, self *ir.Value, mat1 *ir.Value, mat2 *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenAddmmDefault, []ir.Named{KW("self", ir.Ref(self)), KW("mat1", ir.Ref(mat1)), KW("mat2", ir.Ref(mat2))}, kw))
+}
+
+// AtenAddmmDtype builds aten::addmm.dtype(Tensor self, Tensor mat1, Tensor mat2, ScalarType out_dtype, *, Scalar beta=1, Scalar alpha=1) -> Tensor. beta*self + alpha*(mat1 @ mat2) in another element type.
+func AtenAddmmDtype(b *ir.Builder, self *ir.Value, mat1 *ir.Value, mat2 *ir.Value, outDtype ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenAddmmDtype, []ir.Named{KW("self", ir.Ref(self)), KW("mat1", ir.Ref(mat1)), KW("mat2", ir.Ref(mat2)), KW("out_dtype", outDtype)}, kw))
+}
+
+// AtenAddmvDefault builds aten::addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor. beta*self + alpha*(mat @ vec).
+func AtenAddmvDefault(b *ir.Builder, self *ir.Value, mat *ir.Value, vec *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenAddmvDefault, []ir.Named{KW("self", ir.Ref(self)), KW("mat", ir.Ref(mat)), KW("vec", ir.Ref(vec))}, kw))
+}
+
+// AtenAddrDefault builds aten::addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor. beta*self + alpha * the outer product of two vectors.
+func AtenAddrDefault(b *ir.Builder, self *ir.Value, vec1 *ir.Value, vec2 *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenAddrDefault, []ir.Named{KW("self", ir.Ref(self)), KW("vec1", ir.Ref(vec1)), KW("vec2", ir.Ref(vec2))}, kw))
+}
+
+// AtenAdjointDefault builds aten::adjoint(Tensor(a) self) -> Tensor(a). The last two dimensions exchanged, conjugated.
+func AtenAdjointDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenAdjointDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenAffineGridGeneratorDefault builds aten::affine_grid_generator(Tensor theta, SymInt[] size, bool align_corners) -> Tensor. The grid of an affine transform, for grid_sampler.
+func AtenAffineGridGeneratorDefault(b *ir.Builder, theta *ir.Value, size ir.Arg, alignCorners ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenAffineGridGeneratorDefault, []ir.Named{KW("theta", ir.Ref(theta)), KW("size", size), KW("align_corners", alignCorners)}, kw))
+}
+
+// AtenAliasDefault builds aten::alias(Tensor(a) self) -> Tensor(a). The input itself.
+func AtenAliasDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenAliasDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenAliasCopyDefault builds aten::alias_copy(Tensor self) -> Tensor. The same as aten.alias, as a copy.
+func AtenAliasCopyDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenAliasCopyDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenAllDefault builds aten::all(Tensor self) -> Tensor. Whether all elements are not zero.
+func AtenAllDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenAllDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenAllDim builds aten::all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor. Whether all elements are not zero.
+func AtenAllDim(b *ir.Builder, self *ir.Value, dim ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenAllDim, []ir.Named{KW("self", ir.Ref(self)), KW("dim", dim)}, kw))
+}
+
+// AtenAllDims builds aten::all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor. Whether all elements are not zero.
+func AtenAllDims(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenAllDims, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenAllcloseDefault builds aten::allclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> bool. Whether isclose holds for all elements, as a Python bool.
+func AtenAllcloseDefault(b *ir.Builder, self *ir.Value, other *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenAllcloseDefault, []ir.Named{KW("self", ir.Ref(self)), KW("other", ir.Ref(other))}, kw))
+}
+
+// AtenAlphaDropoutDefault builds aten::alpha_dropout(Tensor input, float p, bool train) -> Tensor. Random zeros while training; the input itself otherwise.
+func AtenAlphaDropoutDefault(b *ir.Builder, input *ir.Value, p ir.Arg, train ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenAlphaDropoutDefault, []ir.Named{KW("input", ir.Ref(input)), KW("p", p), KW("train", train)}, kw))
+}
+
+// AtenAmaxDefault builds aten::amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor. The largest element over the given dimensions.
+func AtenAmaxDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenAmaxDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenAminDefault builds aten::amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor. The smallest element over the given dimensions.
+func AtenAminDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenAminDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenAminmaxDefault builds aten::aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max). The smallest and the largest element.
+func AtenAminmaxDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Node {
+	return build(b, ops.AtenAminmaxDefault, []ir.Named{KW("self", ir.Ref(self))}, kw)
+}
+
+// AtenAngleDefault builds aten::angle(Tensor self) -> Tensor. The argument of a complex element; 0 or pi for a real one.
+func AtenAngleDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenAngleDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenAnyDefault builds aten::any(Tensor self) -> Tensor. Whether any element is not zero.
+func AtenAnyDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenAnyDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenAnyDim builds aten::any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor. Whether any element is not zero.
+func AtenAnyDim(b *ir.Builder, self *ir.Value, dim ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenAnyDim, []ir.Named{KW("self", ir.Ref(self)), KW("dim", dim)}, kw))
+}
+
+// AtenAnyDims builds aten::any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor. Whether any element is not zero.
+func AtenAnyDims(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenAnyDims, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenArangeDefault builds aten::arange(Scalar end, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor. Numbers from start to end (not included) in steps.
+func AtenArangeDefault(b *ir.Builder, end ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenArangeDefault, []ir.Named{KW("end", end)}, kw))
+}
+
+// AtenArangeStart builds aten::arange.start(Scalar start, Scalar end, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor. Numbers from start to end (not included) in steps.
+func AtenArangeStart(b *ir.Builder, start ir.Arg, end ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenArangeStart, []ir.Named{KW("start", start), KW("end", end)}, kw))
+}
+
+// AtenArangeStartStep builds aten::arange.start_step(Scalar start, Scalar end, Scalar step=1, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor. Numbers from start to end (not included) in steps.
+func AtenArangeStartStep(b *ir.Builder, start ir.Arg, end ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenArangeStartStep, []ir.Named{KW("start", start), KW("end", end)}, kw))
+}
+
+// AtenArccosDefault builds aten::arccos(Tensor self) -> Tensor. The same as aten.acos.
+func AtenArccosDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenArccosDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenArccoshDefault builds aten::arccosh(Tensor self) -> Tensor. The same as aten.acosh.
+func AtenArccoshDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenArccoshDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenArcsinDefault builds aten::arcsin(Tensor self) -> Tensor. The same as aten.asin.
+func AtenArcsinDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenArcsinDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenArcsinhDefault builds aten::arcsinh(Tensor self) -> Tensor. The same as aten.asinh.
+func AtenArcsinhDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenArcsinhDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenArctanDefault builds aten::arctan(Tensor self) -> Tensor. The same as aten.atan.
+func AtenArctanDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenArctanDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenArctan2Default builds aten::arctan2(Tensor self, Tensor other) -> Tensor. The same as aten.atan2.
+func AtenArctan2Default(b *ir.Builder, self *ir.Value, other *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenArctan2Default, []ir.Named{KW("self", ir.Ref(self)), KW("other", ir.Ref(other))}, kw))
+}
+
+// AtenArctanhDefault builds aten::arctanh(Tensor self) -> Tensor. The same as aten.atanh.
+func AtenArctanhDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenArctanhDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenArgmaxDefault builds aten::argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor. The index of the largest element.
+func AtenArgmaxDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenArgmaxDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenArgminDefault builds aten::argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor. The index of the smallest element.
+func AtenArgminDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenArgminDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenArgsortDefault builds aten::argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor. The indices that sort along a dimension.
+func AtenArgsortDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenArgsortDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenArgsortStable builds aten::argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> Tensor. The indices that sort along a dimension.
+func AtenArgsortStable(b *ir.Builder, self *ir.Value, stable ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenArgsortStable, []ir.Named{KW("self", ir.Ref(self)), KW("stable", stable)}, kw))
+}
+
+// AtenArgwhereDefault builds aten::argwhere(Tensor self) -> Tensor. The places of the elements that are not zero, as rows.
+func AtenArgwhereDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenArgwhereDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenAsStridedDefault builds aten::as_strided(Tensor(a) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor(a). A view of the storage with the given sizes, strides and offset.
+func AtenAsStridedDefault(b *ir.Builder, self *ir.Value, size ir.Arg, stride ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenAsStridedDefault, []ir.Named{KW("self", ir.Ref(self)), KW("size", size), KW("stride", stride)}, kw))
+}
+
+// AtenAsStridedCopyDefault builds aten::as_strided_copy(Tensor self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor. The same as aten.as_strided, as a copy.
+func AtenAsStridedCopyDefault(b *ir.Builder, self *ir.Value, size ir.Arg, stride ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenAsStridedCopyDefault, []ir.Named{KW("self", ir.Ref(self)), KW("size", size), KW("stride", stride)}, kw))
+}
+
+// AtenAsStridedScatterDefault builds aten::as_strided_scatter(Tensor self, Tensor src, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor. self with src at a strided view.
+func AtenAsStridedScatterDefault(b *ir.Builder, self *ir.Value, src *ir.Value, size ir.Arg, stride ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenAsStridedScatterDefault, []ir.Named{KW("self", ir.Ref(self)), KW("src", ir.Ref(src)), KW("size", size), KW("stride", stride)}, kw))
+}
+
+// AtenAsinDefault builds aten::asin(Tensor self) -> Tensor. The arc sine of every element.
+func AtenAsinDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenAsinDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenAsinhDefault builds aten::asinh(Tensor self) -> Tensor. The inverse hyperbolic sine of every element.
+func AtenAsinhDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenAsinhDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenAtanDefault builds aten::atan(Tensor self) -> Tensor. The arc tangent of every element.
+func AtenAtanDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenAtanDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenAtan2Default builds aten::atan2(Tensor self, Tensor other) -> Tensor. The angle of the point (other, self).
+func AtenAtan2Default(b *ir.Builder, self *ir.Value, other *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenAtan2Default, []ir.Named{KW("self", ir.Ref(self)), KW("other", ir.Ref(other))}, kw))
+}
+
+// AtenAtanhDefault builds aten::atanh(Tensor self) -> Tensor. The inverse hyperbolic tangent of every element.
+func AtenAtanhDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenAtanhDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenAtleast1dSequence builds aten::atleast_1d.Sequence(Tensor[] tensors) -> Tensor[]. At least the named number of dimensions for each tensor.
+func AtenAtleast1dSequence(b *ir.Builder, tensors []*ir.Value, kw ...ir.Named) *ir.Node {
+	return build(b, ops.AtenAtleast1dSequence, []ir.Named{KW("tensors", ir.Refs(tensors...))}, kw)
+}
+
+// AtenAtleast1dDefault builds aten::atleast_1d(Tensor self) -> Tensor. At least the named number of dimensions, by inserting ones.
+func AtenAtleast1dDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenAtleast1dDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenAtleast2dSequence builds aten::atleast_2d.Sequence(Tensor[] tensors) -> Tensor[]. At least the named number of dimensions for each tensor.
+func AtenAtleast2dSequence(b *ir.Builder, tensors []*ir.Value, kw ...ir.Named) *ir.Node {
+	return build(b, ops.AtenAtleast2dSequence, []ir.Named{KW("tensors", ir.Refs(tensors...))}, kw)
+}
+
+// AtenAtleast2dDefault builds aten::atleast_2d(Tensor self) -> Tensor. At least the named number of dimensions, by inserting ones.
+func AtenAtleast2dDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenAtleast2dDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenAtleast3dSequence builds aten::atleast_3d.Sequence(Tensor[] tensors) -> Tensor[]. At least the named number of dimensions for each tensor.
+func AtenAtleast3dSequence(b *ir.Builder, tensors []*ir.Value, kw ...ir.Named) *ir.Node {
+	return build(b, ops.AtenAtleast3dSequence, []ir.Named{KW("tensors", ir.Refs(tensors...))}, kw)
+}
+
+// AtenAtleast3dDefault builds aten::atleast_3d(Tensor self) -> Tensor. At least the named number of dimensions, by inserting ones.
+func AtenAtleast3dDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenAtleast3dDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenAvgPool1dDefault builds aten::avg_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=[0], bool ceil_mode=False, bool count_include_pad=True) -> Tensor. Means of windows of one dimension.
+func AtenAvgPool1dDefault(b *ir.Builder, self *ir.Value, kernelSize ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenAvgPool1dDefault, []ir.Named{KW("self", ir.Ref(self)), KW("kernel_size", kernelSize)}, kw))
+}
+
+// AtenAvgPool2dDefault builds aten::avg_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor. Means of windows of two dimensions.
+func AtenAvgPool2dDefault(b *ir.Builder, self *ir.Value, kernelSize ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenAvgPool2dDefault, []ir.Named{KW("self", ir.Ref(self)), KW("kernel_size", kernelSize)}, kw))
+}
+
+// AtenAvgPool3dDefault builds aten::avg_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor. Means of windows of three dimensions.
+func AtenAvgPool3dDefault(b *ir.Builder, self *ir.Value, kernelSize ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenAvgPool3dDefault, []ir.Named{KW("self", ir.Ref(self)), KW("kernel_size", kernelSize)}, kw))
+}
+
+// AtenBaddbmmDefault builds aten::baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor. beta*self + alpha*(batch1 @ batch2), batch by batch.
+func AtenBaddbmmDefault(b *ir.Builder, self *ir.Value, batch1 *ir.Value, batch2 *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenBaddbmmDefault, []ir.Named{KW("self", ir.Ref(self)), KW("batch1", ir.Ref(batch1)), KW("batch2", ir.Ref(batch2))}, kw))
+}
+
+// AtenBaddbmmDtype builds aten::baddbmm.dtype(Tensor self, Tensor batch1, Tensor batch2, ScalarType out_dtype, *, Scalar beta=1, Scalar alpha=1) -> Tensor. beta*self + alpha*(batch1 @ batch2), batch by batch.
+func AtenBaddbmmDtype(b *ir.Builder, self *ir.Value, batch1 *ir.Value, batch2 *ir.Value, outDtype ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenBaddbmmDtype, []ir.Named{KW("self", ir.Ref(self)), KW("batch1", ir.Ref(batch1)), KW("batch2", ir.Ref(batch2)), KW("out_dtype", outDtype)}, kw))
+}
+
+// AtenBartlettWindowDefault builds aten::bartlett_window(int window_length, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor. The Bartlett window.
+func AtenBartlettWindowDefault(b *ir.Builder, windowLength ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenBartlettWindowDefault, []ir.Named{KW("window_length", windowLength)}, kw))
+}
+
+// AtenBartlettWindowPeriodic builds aten::bartlett_window.periodic(int window_length, bool periodic, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor. The Bartlett window.
+func AtenBartlettWindowPeriodic(b *ir.Builder, windowLength ir.Arg, periodic ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenBartlettWindowPeriodic, []ir.Named{KW("window_length", windowLength), KW("periodic", periodic)}, kw))
+}
+
+// AtenBatchNormDefault builds aten::batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps, bool cudnn_enabled) -> Tensor. Normalisation by running or batch statistics of each channel.
+func AtenBatchNormDefault(b *ir.Builder, input *ir.Value, weight *ir.Value, bias *ir.Value, runningMean *ir.Value, runningVar *ir.Value, training ir.Arg, momentum ir.Arg, eps ir.Arg, cudnnEnabled ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenBatchNormDefault, []ir.Named{KW("input", ir.Ref(input)), KW("weight", ir.Ref(weight)), KW("bias", ir.Ref(bias)), KW("running_mean", ir.Ref(runningMean)), KW("running_var", ir.Ref(runningVar)), KW("training", training), KW("momentum", momentum), KW("eps", eps), KW("cudnn_enabled", cudnnEnabled)}, kw))
+}
+
+// AtenBernoulliDefault builds aten::bernoulli(Tensor self, *, Generator? generator=None) -> Tensor. Ones with the given probability.
+func AtenBernoulliDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenBernoulliDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenBernoulliP builds aten::bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor. Ones with the given probability.
+func AtenBernoulliP(b *ir.Builder, self *ir.Value, p ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenBernoulliP, []ir.Named{KW("self", ir.Ref(self)), KW("p", p)}, kw))
+}
+
+// AtenBilinearDefault builds aten::bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> Tensor. x1 @ weight @ x2 + bias for each output feature.
+func AtenBilinearDefault(b *ir.Builder, input1 *ir.Value, input2 *ir.Value, weight *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenBilinearDefault, []ir.Named{KW("input1", ir.Ref(input1)), KW("input2", ir.Ref(input2)), KW("weight", ir.Ref(weight))}, kw))
+}
+
+// AtenBinaryCrossEntropyDefault builds aten::binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int reduction=1) -> Tensor. Binary cross entropy of probabilities, reduced.
+func AtenBinaryCrossEntropyDefault(b *ir.Builder, self *ir.Value, target *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenBinaryCrossEntropyDefault, []ir.Named{KW("self", ir.Ref(self)), KW("target", ir.Ref(target))}, kw))
+}
+
+// AtenBinaryCrossEntropyWithLogitsDefault builds aten::binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None, Tensor? pos_weight=None, int reduction=1) -> Tensor. Binary cross entropy of logits, reduced.
+func AtenBinaryCrossEntropyWithLogitsDefault(b *ir.Builder, self *ir.Value, target *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenBinaryCrossEntropyWithLogitsDefault, []ir.Named{KW("self", ir.Ref(self)), KW("target", ir.Ref(target))}, kw))
+}
+
+// AtenBincountDefault builds aten::bincount(Tensor self, Tensor? weights=None, SymInt minlength=0) -> Tensor. Counts of each non-negative integer, weighted where weights are given.
+func AtenBincountDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenBincountDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenBitwiseAndScalar builds aten::bitwise_and.Scalar(Tensor self, Scalar other) -> Tensor. Bit by bit and; logical for bools.
+func AtenBitwiseAndScalar(b *ir.Builder, self *ir.Value, other ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenBitwiseAndScalar, []ir.Named{KW("self", ir.Ref(self)), KW("other", other)}, kw))
+}
+
+// AtenBitwiseAndScalarTensor builds aten::bitwise_and.Scalar_Tensor(Scalar self, Tensor other) -> Tensor. Bit by bit and; logical for bools.
+func AtenBitwiseAndScalarTensor(b *ir.Builder, self ir.Arg, other *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenBitwiseAndScalarTensor, []ir.Named{KW("self", self), KW("other", ir.Ref(other))}, kw))
+}
+
+// AtenBitwiseAndTensor builds aten::bitwise_and.Tensor(Tensor self, Tensor other) -> Tensor. Bit by bit and; logical for bools.
+func AtenBitwiseAndTensor(b *ir.Builder, self *ir.Value, other *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenBitwiseAndTensor, []ir.Named{KW("self", ir.Ref(self)), KW("other", ir.Ref(other))}, kw))
+}
+
+// AtenBitwiseLeftShiftScalarTensor builds aten::bitwise_left_shift.Scalar_Tensor(Scalar self, Tensor other) -> Tensor. self shifted left by other bits.
+func AtenBitwiseLeftShiftScalarTensor(b *ir.Builder, self ir.Arg, other *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenBitwiseLeftShiftScalarTensor, []ir.Named{KW("self", self), KW("other", ir.Ref(other))}, kw))
+}
+
+// AtenBitwiseLeftShiftTensor builds aten::bitwise_left_shift.Tensor(Tensor self, Tensor other) -> Tensor. self shifted left by other bits.
+func AtenBitwiseLeftShiftTensor(b *ir.Builder, self *ir.Value, other *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenBitwiseLeftShiftTensor, []ir.Named{KW("self", ir.Ref(self)), KW("other", ir.Ref(other))}, kw))
+}
+
+// AtenBitwiseLeftShiftTensorScalar builds aten::bitwise_left_shift.Tensor_Scalar(Tensor self, Scalar other) -> Tensor. self shifted left by other bits.
+func AtenBitwiseLeftShiftTensorScalar(b *ir.Builder, self *ir.Value, other ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenBitwiseLeftShiftTensorScalar, []ir.Named{KW("self", ir.Ref(self)), KW("other", other)}, kw))
+}
+
+// AtenBitwiseNotDefault builds aten::bitwise_not(Tensor self) -> Tensor. Every bit flipped; logical negation of bools.
+func AtenBitwiseNotDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenBitwiseNotDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenBitwiseOrScalar builds aten::bitwise_or.Scalar(Tensor self, Scalar other) -> Tensor. Bit by bit or; logical for bools.
+func AtenBitwiseOrScalar(b *ir.Builder, self *ir.Value, other ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenBitwiseOrScalar, []ir.Named{KW("self", ir.Ref(self)), KW("other", other)}, kw))
+}
+
+// AtenBitwiseOrScalarTensor builds aten::bitwise_or.Scalar_Tensor(Scalar self, Tensor other) -> Tensor. Bit by bit or; logical for bools.
+func AtenBitwiseOrScalarTensor(b *ir.Builder, self ir.Arg, other *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenBitwiseOrScalarTensor, []ir.Named{KW("self", self), KW("other", ir.Ref(other))}, kw))
+}
+
+// AtenBitwiseOrTensor builds aten::bitwise_or.Tensor(Tensor self, Tensor other) -> Tensor. Bit by bit or; logical for bools.
+func AtenBitwiseOrTensor(b *ir.Builder, self *ir.Value, other *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenBitwiseOrTensor, []ir.Named{KW("self", ir.Ref(self)), KW("other", ir.Ref(other))}, kw))
+}
+
+// AtenBitwiseRightShiftScalarTensor builds aten::bitwise_right_shift.Scalar_Tensor(Scalar self, Tensor other) -> Tensor. self shifted right by other bits, keeping the sign.
+func AtenBitwiseRightShiftScalarTensor(b *ir.Builder, self ir.Arg, other *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenBitwiseRightShiftScalarTensor, []ir.Named{KW("self", self), KW("other", ir.Ref(other))}, kw))
+}
+
+// AtenBitwiseRightShiftTensor builds aten::bitwise_right_shift.Tensor(Tensor self, Tensor other) -> Tensor. self shifted right by other bits, keeping the sign.
+func AtenBitwiseRightShiftTensor(b *ir.Builder, self *ir.Value, other *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenBitwiseRightShiftTensor, []ir.Named{KW("self", ir.Ref(self)), KW("other", ir.Ref(other))}, kw))
+}
+
+// AtenBitwiseRightShiftTensorScalar builds aten::bitwise_right_shift.Tensor_Scalar(Tensor self, Scalar other) -> Tensor. self shifted right by other bits, keeping the sign.
+func AtenBitwiseRightShiftTensorScalar(b *ir.Builder, self *ir.Value, other ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenBitwiseRightShiftTensorScalar, []ir.Named{KW("self", ir.Ref(self)), KW("other", other)}, kw))
+}
+
+// AtenBitwiseXorScalar builds aten::bitwise_xor.Scalar(Tensor self, Scalar other) -> Tensor. Bit by bit exclusive or; logical for bools.
+func AtenBitwiseXorScalar(b *ir.Builder, self *ir.Value, other ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenBitwiseXorScalar, []ir.Named{KW("self", ir.Ref(self)), KW("other", other)}, kw))
+}
+
+// AtenBitwiseXorScalarTensor builds aten::bitwise_xor.Scalar_Tensor(Scalar self, Tensor other) -> Tensor. Bit by bit exclusive or; logical for bools.
+func AtenBitwiseXorScalarTensor(b *ir.Builder, self ir.Arg, other *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenBitwiseXorScalarTensor, []ir.Named{KW("self", self), KW("other", ir.Ref(other))}, kw))
+}
+
+// AtenBitwiseXorTensor builds aten::bitwise_xor.Tensor(Tensor self, Tensor other) -> Tensor. Bit by bit exclusive or; logical for bools.
+func AtenBitwiseXorTensor(b *ir.Builder, self *ir.Value, other *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenBitwiseXorTensor, []ir.Named{KW("self", ir.Ref(self)), KW("other", ir.Ref(other))}, kw))
+}
+
+// AtenBlackmanWindowDefault builds aten::blackman_window(int window_length, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor. The Blackman window.
+func AtenBlackmanWindowDefault(b *ir.Builder, windowLength ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenBlackmanWindowDefault, []ir.Named{KW("window_length", windowLength)}, kw))
+}
+
+// AtenBlackmanWindowPeriodic builds aten::blackman_window.periodic(int window_length, bool periodic, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor. The Blackman window.
+func AtenBlackmanWindowPeriodic(b *ir.Builder, windowLength ir.Arg, periodic ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenBlackmanWindowPeriodic, []ir.Named{KW("window_length", windowLength), KW("periodic", periodic)}, kw))
+}
+
+// AtenBlockDiagDefault builds aten::block_diag(Tensor[] tensors) -> Tensor. A matrix with the given matrices on its diagonal.
+func AtenBlockDiagDefault(b *ir.Builder, tensors []*ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenBlockDiagDefault, []ir.Named{KW("tensors", ir.Refs(tensors...))}, kw))
+}
+
+// AtenBmmDefault builds aten::bmm(Tensor self, Tensor mat2) -> Tensor. Products of batches of matrices.
+func AtenBmmDefault(b *ir.Builder, self *ir.Value, mat2 *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenBmmDefault, []ir.Named{KW("self", ir.Ref(self)), KW("mat2", ir.Ref(mat2))}, kw))
+}
+
+// AtenBmmDtype builds aten::bmm.dtype(Tensor self, Tensor mat2, ScalarType out_dtype) -> Tensor. Products of batches of matrices in another element type.
+func AtenBmmDtype(b *ir.Builder, self *ir.Value, mat2 *ir.Value, outDtype ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenBmmDtype, []ir.Named{KW("self", ir.Ref(self)), KW("mat2", ir.Ref(mat2)), KW("out_dtype", outDtype)}, kw))
+}
+
+// AtenBroadcastTensorsDefault builds aten::broadcast_tensors(Tensor[] tensors) -> Tensor[]. All tensors expanded to their common shape.
+func AtenBroadcastTensorsDefault(b *ir.Builder, tensors []*ir.Value, kw ...ir.Named) *ir.Node {
+	return build(b, ops.AtenBroadcastTensorsDefault, []ir.Named{KW("tensors", ir.Refs(tensors...))}, kw)
+}
+
+// AtenBroadcastToDefault builds aten::broadcast_to(Tensor(a) self, SymInt[] size) -> Tensor(a). expand without the implicit flag.
+func AtenBroadcastToDefault(b *ir.Builder, self *ir.Value, size ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenBroadcastToDefault, []ir.Named{KW("self", ir.Ref(self)), KW("size", size)}, kw))
+}
+
+// AtenBucketizeScalar builds aten::bucketize.Scalar(Scalar self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor. The index of the bucket of a number between sorted boundaries.
+func AtenBucketizeScalar(b *ir.Builder, self ir.Arg, boundaries *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenBucketizeScalar, []ir.Named{KW("self", self), KW("boundaries", ir.Ref(boundaries))}, kw))
+}
+
+// AtenBucketizeTensor builds aten::bucketize.Tensor(Tensor self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor. The index of the bucket of each element between sorted boundaries.
+func AtenBucketizeTensor(b *ir.Builder, self *ir.Value, boundaries *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenBucketizeTensor, []ir.Named{KW("self", ir.Ref(self)), KW("boundaries", ir.Ref(boundaries))}, kw))
+}
+
+// AtenCartesianProdDefault builds aten::cartesian_prod(Tensor[] tensors) -> Tensor. All combinations of the vectors' elements as rows.
+func AtenCartesianProdDefault(b *ir.Builder, tensors []*ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenCartesianProdDefault, []ir.Named{KW("tensors", ir.Refs(tensors...))}, kw))
+}
+
+// AtenCatDefault builds aten::cat(Tensor[] tensors, int dim=0) -> Tensor. Tensors joined along a dimension; legacy empty vectors are skipped.
+func AtenCatDefault(b *ir.Builder, tensors []*ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenCatDefault, []ir.Named{KW("tensors", ir.Refs(tensors...))}, kw))
+}
+
+// AtenCdistDefault builds aten::cdist(Tensor x1, Tensor x2, float p=2.0, int? compute_mode=None) -> Tensor. p-norm distances between all pairs of rows.
+func AtenCdistDefault(b *ir.Builder, x1 *ir.Value, x2 *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenCdistDefault, []ir.Named{KW("x1", ir.Ref(x1)), KW("x2", ir.Ref(x2))}, kw))
+}
+
+// AtenCeilDefault builds aten::ceil(Tensor self) -> Tensor. The smallest integer that is at least the element.
+func AtenCeilDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenCeilDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenCeluDefault builds aten::celu(Tensor self, Scalar alpha=1.0) -> Tensor. elu that is smooth for every alpha.
+func AtenCeluDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenCeluDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenChainMatmulDefault builds aten::chain_matmul(Tensor[] matrices) -> Tensor. The product of several matrices.
+func AtenChainMatmulDefault(b *ir.Builder, matrices []*ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenChainMatmulDefault, []ir.Named{KW("matrices", ir.Refs(matrices...))}, kw))
+}
+
+// AtenChannelShuffleDefault builds aten::channel_shuffle(Tensor self, SymInt groups) -> Tensor. Channels of groups interleaved.
+func AtenChannelShuffleDefault(b *ir.Builder, self *ir.Value, groups ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenChannelShuffleDefault, []ir.Named{KW("self", ir.Ref(self)), KW("groups", groups)}, kw))
+}
+
+// AtenCholeskyDefault builds aten::cholesky(Tensor self, bool upper=False) -> Tensor. The Cholesky factor of positive definite matrices.
+func AtenCholeskyDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenCholeskyDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenChunkDefault builds aten::chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]. At most the given number of equal chunks along a dimension.
+func AtenChunkDefault(b *ir.Builder, self *ir.Value, chunks ir.Arg, kw ...ir.Named) *ir.Node {
+	return build(b, ops.AtenChunkDefault, []ir.Named{KW("self", ir.Ref(self)), KW("chunks", chunks)}, kw)
+}
+
+// AtenClampTensor builds aten::clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor. Every element limited to [min, max]; a bound may be absent.
+func AtenClampTensor(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenClampTensor, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenClampDefault builds aten::clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor. Every element limited to [min, max]; a bound may be absent.
+func AtenClampDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenClampDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenClampMaxTensor builds aten::clamp_max.Tensor(Tensor self, Tensor max) -> Tensor. Every element limited from above.
+func AtenClampMaxTensor(b *ir.Builder, self *ir.Value, max *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenClampMaxTensor, []ir.Named{KW("self", ir.Ref(self)), KW("max", ir.Ref(max))}, kw))
+}
+
+// AtenClampMaxDefault builds aten::clamp_max(Tensor self, Scalar max) -> Tensor. Every element limited from above.
+func AtenClampMaxDefault(b *ir.Builder, self *ir.Value, max ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenClampMaxDefault, []ir.Named{KW("self", ir.Ref(self)), KW("max", max)}, kw))
+}
+
+// AtenClampMinTensor builds aten::clamp_min.Tensor(Tensor self, Tensor min) -> Tensor. Every element limited from below.
+func AtenClampMinTensor(b *ir.Builder, self *ir.Value, min *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenClampMinTensor, []ir.Named{KW("self", ir.Ref(self)), KW("min", ir.Ref(min))}, kw))
+}
+
+// AtenClampMinDefault builds aten::clamp_min(Tensor self, Scalar min) -> Tensor. Every element limited from below.
+func AtenClampMinDefault(b *ir.Builder, self *ir.Value, min ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenClampMinDefault, []ir.Named{KW("self", ir.Ref(self)), KW("min", min)}, kw))
+}
+
+// AtenClipTensor builds aten::clip.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor. The same as aten.clamp.Tensor.
+func AtenClipTensor(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenClipTensor, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenClipDefault builds aten::clip(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor. The same as aten.clamp.
+func AtenClipDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenClipDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenCloneDefault builds aten::clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor. A copy in the given memory format.
+func AtenCloneDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenCloneDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenCol2imDefault builds aten::col2im(Tensor self, SymInt[2] output_size, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor. Columns of blocks summed into an image.
+func AtenCol2imDefault(b *ir.Builder, self *ir.Value, outputSize ir.Arg, kernelSize ir.Arg, dilation ir.Arg, padding ir.Arg, stride ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenCol2imDefault, []ir.Named{KW("self", ir.Ref(self)), KW("output_size", outputSize), KW("kernel_size", kernelSize), KW("dilation", dilation), KW("padding", padding), KW("stride", stride)}, kw))
+}
+
+// AtenColumnStackDefault builds aten::column_stack(Tensor[] tensors) -> Tensor. Vectors as columns joined along the second dimension.
+func AtenColumnStackDefault(b *ir.Builder, tensors []*ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenColumnStackDefault, []ir.Named{KW("tensors", ir.Refs(tensors...))}, kw))
+}
+
+// AtenCombinationsDefault builds aten::combinations(Tensor self, int r=2, bool with_replacement=False) -> Tensor. All combinations of r elements of a vector as rows.
+func AtenCombinationsDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenCombinationsDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenComplexDefault builds aten::complex(Tensor real, Tensor imag) -> Tensor. Complex numbers from real and imaginary parts.
+func AtenComplexDefault(b *ir.Builder, real *ir.Value, imag *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenComplexDefault, []ir.Named{KW("real", ir.Ref(real)), KW("imag", ir.Ref(imag))}, kw))
+}
+
+// AtenConcatDefault builds aten::concat(Tensor[] tensors, int dim=0) -> Tensor. The same as aten.cat.
+func AtenConcatDefault(b *ir.Builder, tensors []*ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenConcatDefault, []ir.Named{KW("tensors", ir.Refs(tensors...))}, kw))
+}
+
+// AtenConcatenateDefault builds aten::concatenate(Tensor[] tensors, int dim=0) -> Tensor. The same as aten.cat.
+func AtenConcatenateDefault(b *ir.Builder, tensors []*ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenConcatenateDefault, []ir.Named{KW("tensors", ir.Refs(tensors...))}, kw))
+}
+
+// AtenConjDefault builds aten::conj(Tensor(a) self) -> Tensor(a). The complex conjugate; a real input itself.
+func AtenConjDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenConjDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenConjPhysicalDefault builds aten::conj_physical(Tensor self) -> Tensor. The complex conjugate, written out.
+func AtenConjPhysicalDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenConjPhysicalDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenConstantPadNdDefault builds aten::constant_pad_nd(Tensor self, SymInt[] pad, Scalar value=0) -> Tensor. Padding with a value; negative amounts cut off.
+func AtenConstantPadNdDefault(b *ir.Builder, self *ir.Value, pad ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenConstantPadNdDefault, []ir.Named{KW("self", ir.Ref(self)), KW("pad", pad)}, kw))
+}
+
+// AtenContiguousDefault builds aten::contiguous(Tensor(a) self, *, MemoryFormat memory_format=contiguous_format) -> Tensor(a). The input in the given memory format, copied if it is not.
+func AtenContiguousDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenContiguousDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenConv1dDefault builds aten::conv1d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=[1], SymInt[1] padding=[0], SymInt[1] dilation=[1], SymInt groups=1) -> Tensor. Convolution over one, two or three dimensions.
+func AtenConv1dDefault(b *ir.Builder, input *ir.Value, weight *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenConv1dDefault, []ir.Named{KW("input", ir.Ref(input)), KW("weight", ir.Ref(weight))}, kw))
+}
+
+// AtenConv1dPadding builds aten::conv1d.padding(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=[1], str padding='valid', SymInt[1] dilation=[1], SymInt groups=1) -> Tensor. Convolution with padding "same" or "valid".
+func AtenConv1dPadding(b *ir.Builder, input *ir.Value, weight *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenConv1dPadding, []ir.Named{KW("input", ir.Ref(input)), KW("weight", ir.Ref(weight))}, kw))
+}
+
+// AtenConv2dDefault builds aten::conv2d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=[1, 1], SymInt[2] padding=[0, 0], SymInt[2] dilation=[1, 1], SymInt groups=1) -> Tensor. Convolution over one, two or three dimensions.
+func AtenConv2dDefault(b *ir.Builder, input *ir.Value, weight *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenConv2dDefault, []ir.Named{KW("input", ir.Ref(input)), KW("weight", ir.Ref(weight))}, kw))
+}
+
+// AtenConv2dPadding builds aten::conv2d.padding(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=[1, 1], str padding='valid', SymInt[2] dilation=[1, 1], SymInt groups=1) -> Tensor. Convolution with padding "same" or "valid".
+func AtenConv2dPadding(b *ir.Builder, input *ir.Value, weight *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenConv2dPadding, []ir.Named{KW("input", ir.Ref(input)), KW("weight", ir.Ref(weight))}, kw))
+}
+
+// AtenConv3dDefault builds aten::conv3d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] stride=[1, 1, 1], SymInt[3] padding=[0, 0, 0], SymInt[3] dilation=[1, 1, 1], SymInt groups=1) -> Tensor. Convolution over one, two or three dimensions.
+func AtenConv3dDefault(b *ir.Builder, input *ir.Value, weight *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenConv3dDefault, []ir.Named{KW("input", ir.Ref(input)), KW("weight", ir.Ref(weight))}, kw))
+}
+
+// AtenConv3dPadding builds aten::conv3d.padding(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] stride=[1, 1, 1], str padding='valid', SymInt[3] dilation=[1, 1, 1], SymInt groups=1) -> Tensor. Convolution with padding "same" or "valid".
+func AtenConv3dPadding(b *ir.Builder, input *ir.Value, weight *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenConv3dPadding, []ir.Named{KW("input", ir.Ref(input)), KW("weight", ir.Ref(weight))}, kw))
+}
+
+// AtenConvTbcDefault builds aten::conv_tbc(Tensor self, Tensor weight, Tensor bias, int pad=0) -> Tensor. One-dimensional convolution with time first and channels last.
+func AtenConvTbcDefault(b *ir.Builder, self *ir.Value, weight *ir.Value, bias *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenConvTbcDefault, []ir.Named{KW("self", ir.Ref(self)), KW("weight", ir.Ref(weight)), KW("bias", ir.Ref(bias))}, kw))
+}
+
+// AtenConvTranspose1dDefault builds aten::conv_transpose1d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=[1], SymInt[1] padding=[0], SymInt[1] output_padding=[0], SymInt groups=1, SymInt[1] dilation=[1]) -> Tensor. Transposed convolution.
+func AtenConvTranspose1dDefault(b *ir.Builder, input *ir.Value, weight *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenConvTranspose1dDefault, []ir.Named{KW("input", ir.Ref(input)), KW("weight", ir.Ref(weight))}, kw))
+}
+
+// AtenConvTranspose2dInput builds aten::conv_transpose2d.input(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=[1, 1], SymInt[2] padding=[0, 0], SymInt[2] output_padding=[0, 0], SymInt groups=1, SymInt[2] dilation=[1, 1]) -> Tensor. Transposed convolution.
+func AtenConvTranspose2dInput(b *ir.Builder, input *ir.Value, weight *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenConvTranspose2dInput, []ir.Named{KW("input", ir.Ref(input)), KW("weight", ir.Ref(weight))}, kw))
+}
+
+// AtenConvTranspose3dInput builds aten::conv_transpose3d.input(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] stride=[1, 1, 1], SymInt[3] padding=[0, 0, 0], SymInt[3] output_padding=[0, 0, 0], SymInt groups=1, SymInt[3] dilation=[1, 1, 1]) -> Tensor. Transposed convolution.
+func AtenConvTranspose3dInput(b *ir.Builder, input *ir.Value, weight *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenConvTranspose3dInput, []ir.Named{KW("input", ir.Ref(input)), KW("weight", ir.Ref(weight))}, kw))
+}
+
+// AtenConvolutionDefault builds aten::convolution(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups) -> Tensor. Convolution or transposed convolution of one to three dimensions.
+func AtenConvolutionDefault(b *ir.Builder, input *ir.Value, weight *ir.Value, bias *ir.Value, stride ir.Arg, padding ir.Arg, dilation ir.Arg, transposed ir.Arg, outputPadding ir.Arg, groups ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenConvolutionDefault, []ir.Named{KW("input", ir.Ref(input)), KW("weight", ir.Ref(weight)), KW("bias", ir.Ref(bias)), KW("stride", stride), KW("padding", padding), KW("dilation", dilation), KW("transposed", transposed), KW("output_padding", outputPadding), KW("groups", groups)}, kw))
+}
+
+// AtenConvolutionOverrideableDefault builds aten::convolution_overrideable(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups) -> Tensor. Convolution that a backend may take over.
+func AtenConvolutionOverrideableDefault(b *ir.Builder, input *ir.Value, weight *ir.Value, bias *ir.Value, stride ir.Arg, padding ir.Arg, dilation ir.Arg, transposed ir.Arg, outputPadding ir.Arg, groups ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenConvolutionOverrideableDefault, []ir.Named{KW("input", ir.Ref(input)), KW("weight", ir.Ref(weight)), KW("bias", ir.Ref(bias)), KW("stride", stride), KW("padding", padding), KW("dilation", dilation), KW("transposed", transposed), KW("output_padding", outputPadding), KW("groups", groups)}, kw))
+}
+
+// AtenCopyDefault builds aten::copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor. src converted and broadcast to self's type and shape.
+func AtenCopyDefault(b *ir.Builder, self *ir.Value, src *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenCopyDefault, []ir.Named{KW("self", ir.Ref(self)), KW("src", ir.Ref(src))}, kw))
+}
+
+// AtenCopysignScalar builds aten::copysign.Scalar(Tensor self, Scalar other) -> Tensor. The magnitude of self with the sign of other.
+func AtenCopysignScalar(b *ir.Builder, self *ir.Value, other ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenCopysignScalar, []ir.Named{KW("self", ir.Ref(self)), KW("other", other)}, kw))
+}
+
+// AtenCopysignTensor builds aten::copysign.Tensor(Tensor self, Tensor other) -> Tensor. The magnitude of self with the sign of other.
+func AtenCopysignTensor(b *ir.Builder, self *ir.Value, other *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenCopysignTensor, []ir.Named{KW("self", ir.Ref(self)), KW("other", ir.Ref(other))}, kw))
+}
+
+// AtenCorrcoefDefault builds aten::corrcoef(Tensor self) -> Tensor. The correlation matrix of the rows.
+func AtenCorrcoefDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenCorrcoefDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenCosDefault builds aten::cos(Tensor self) -> Tensor. The cosine of every element, in radians.
+func AtenCosDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenCosDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenCoshDefault builds aten::cosh(Tensor self) -> Tensor. The hyperbolic cosine of every element.
+func AtenCoshDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenCoshDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenCosineEmbeddingLossDefault builds aten::cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, float margin=0.0, int reduction=1) -> Tensor. The cosine embedding loss, reduced.
+func AtenCosineEmbeddingLossDefault(b *ir.Builder, input1 *ir.Value, input2 *ir.Value, target *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenCosineEmbeddingLossDefault, []ir.Named{KW("input1", ir.Ref(input1)), KW("input2", ir.Ref(input2)), KW("target", ir.Ref(target))}, kw))
+}
+
+// AtenCosineSimilarityDefault builds aten::cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor. The cosine of the angle between vectors along a dimension.
+func AtenCosineSimilarityDefault(b *ir.Builder, x1 *ir.Value, x2 *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenCosineSimilarityDefault, []ir.Named{KW("x1", ir.Ref(x1)), KW("x2", ir.Ref(x2))}, kw))
+}
+
+// AtenCountNonzeroDefault builds aten::count_nonzero(Tensor self, int? dim=None) -> Tensor. The number of elements that are not zero.
+func AtenCountNonzeroDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenCountNonzeroDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenCountNonzeroDimIntList builds aten::count_nonzero.dim_IntList(Tensor self, int[] dim) -> Tensor. The number of elements that are not zero.
+func AtenCountNonzeroDimIntList(b *ir.Builder, self *ir.Value, dim ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenCountNonzeroDimIntList, []ir.Named{KW("self", ir.Ref(self)), KW("dim", dim)}, kw))
+}
+
+// AtenCovDefault builds aten::cov(Tensor self, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None) -> Tensor. The covariance matrix of the rows.
+func AtenCovDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenCovDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenCpuDefault builds aten::cpu(Tensor(a) self) -> Tensor(b|a). The input on the CPU.
+func AtenCpuDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenCpuDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenCrossDefault builds aten::cross(Tensor self, Tensor other, int? dim=None) -> Tensor. The cross product of vectors of three elements.
+func AtenCrossDefault(b *ir.Builder, self *ir.Value, other *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenCrossDefault, []ir.Named{KW("self", ir.Ref(self)), KW("other", ir.Ref(other))}, kw))
+}
+
+// AtenCrossEntropyLossDefault builds aten::cross_entropy_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, SymInt ignore_index=-100, float label_smoothing=0.0) -> Tensor. Cross entropy of logits and classes or probabilities, reduced.
+func AtenCrossEntropyLossDefault(b *ir.Builder, self *ir.Value, target *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenCrossEntropyLossDefault, []ir.Named{KW("self", ir.Ref(self)), KW("target", ir.Ref(target))}, kw))
+}
+
+// AtenCummaxDefault builds aten::cummax(Tensor self, int dim) -> (Tensor values, Tensor indices). Running maxima along a dimension, and their indices.
+func AtenCummaxDefault(b *ir.Builder, self *ir.Value, dim ir.Arg, kw ...ir.Named) *ir.Node {
+	return build(b, ops.AtenCummaxDefault, []ir.Named{KW("self", ir.Ref(self)), KW("dim", dim)}, kw)
+}
+
+// AtenCumminDefault builds aten::cummin(Tensor self, int dim) -> (Tensor values, Tensor indices). Running minima along a dimension, and their indices.
+func AtenCumminDefault(b *ir.Builder, self *ir.Value, dim ir.Arg, kw ...ir.Named) *ir.Node {
+	return build(b, ops.AtenCumminDefault, []ir.Named{KW("self", ir.Ref(self)), KW("dim", dim)}, kw)
+}
+
+// AtenCumprodDefault builds aten::cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor. Running products along a dimension.
+func AtenCumprodDefault(b *ir.Builder, self *ir.Value, dim ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenCumprodDefault, []ir.Named{KW("self", ir.Ref(self)), KW("dim", dim)}, kw))
+}
+
+// AtenCumsumDefault builds aten::cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor. Running sums along a dimension.
+func AtenCumsumDefault(b *ir.Builder, self *ir.Value, dim ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenCumsumDefault, []ir.Named{KW("self", ir.Ref(self)), KW("dim", dim)}, kw))
+}
+
+// AtenDeg2radDefault builds aten::deg2rad(Tensor self) -> Tensor. Degrees to radians.
+func AtenDeg2radDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenDeg2radDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenDetDefault builds aten::det(Tensor self) -> Tensor. The determinant of square matrices.
+func AtenDetDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenDetDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenDetachDefault builds aten::detach(Tensor(a) self) -> Tensor(a). The input without its gradient history.
+func AtenDetachDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenDetachDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenDetachCopyDefault builds aten::detach_copy(Tensor self) -> Tensor. The same as aten.detach, as a copy.
+func AtenDetachCopyDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenDetachCopyDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenDiagDefault builds aten::diag(Tensor self, int diagonal=0) -> Tensor. A diagonal taken out, or a matrix made of one.
+func AtenDiagDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenDiagDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenDiagEmbedDefault builds aten::diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor. Vectors put on the diagonal of two new dimensions.
+func AtenDiagEmbedDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenDiagEmbedDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenDiagflatDefault builds aten::diagflat(Tensor self, int offset=0) -> Tensor. All elements on the diagonal of a matrix.
+func AtenDiagflatDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenDiagflatDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenDiagonalDefault builds aten::diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a). The diagonal of two dimensions, as the last dimension.
+func AtenDiagonalDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenDiagonalDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenDiagonalCopyDefault builds aten::diagonal_copy(Tensor self, int offset=0, int dim1=0, int dim2=1) -> Tensor. The same as aten.diagonal, as a copy.
+func AtenDiagonalCopyDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenDiagonalCopyDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenDiagonalScatterDefault builds aten::diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor. self with src on a diagonal.
+func AtenDiagonalScatterDefault(b *ir.Builder, self *ir.Value, src *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenDiagonalScatterDefault, []ir.Named{KW("self", ir.Ref(self)), KW("src", ir.Ref(src))}, kw))
+}
+
+// AtenDiffDefault builds aten::diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> Tensor. The n-th difference along a dimension.
+func AtenDiffDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenDiffDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenDigammaDefault builds aten::digamma(Tensor self) -> Tensor. The derivative of the log-gamma function.
+func AtenDigammaDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenDigammaDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenDimDefault builds aten::dim(Tensor self) -> int. The number of dimensions.
+func AtenDimDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenDimDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenDistDefault builds aten::dist(Tensor self, Tensor other, Scalar p=2) -> Tensor. The p-norm of self - other.
+func AtenDistDefault(b *ir.Builder, self *ir.Value, other *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenDistDefault, []ir.Named{KW("self", ir.Ref(self)), KW("other", ir.Ref(other))}, kw))
+}
+
+// AtenDivScalar builds aten::div.Scalar(Tensor self, Scalar other) -> Tensor. self / other as floating point.
+func AtenDivScalar(b *ir.Builder, self *ir.Value, other ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenDivScalar, []ir.Named{KW("self", ir.Ref(self)), KW("other", other)}, kw))
+}
+
+// AtenDivScalarMode builds aten::div.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor. self / other, rounded as the mode says: not at all, towards zero (trunc) or down (floor).
+func AtenDivScalarMode(b *ir.Builder, self *ir.Value, other ir.Arg, roundingMode ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenDivScalarMode, []ir.Named{KW("self", ir.Ref(self)), KW("other", other), KW("rounding_mode", roundingMode)}, kw))
+}
+
+// AtenDivTensor builds aten::div.Tensor(Tensor self, Tensor other) -> Tensor. self / other as floating point.
+func AtenDivTensor(b *ir.Builder, self *ir.Value, other *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenDivTensor, []ir.Named{KW("self", ir.Ref(self)), KW("other", ir.Ref(other))}, kw))
+}
+
+// AtenDivTensorMode builds aten::div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor. self / other, rounded as the mode says: not at all, towards zero (trunc) or down (floor).
+func AtenDivTensorMode(b *ir.Builder, self *ir.Value, other *ir.Value, roundingMode ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenDivTensorMode, []ir.Named{KW("self", ir.Ref(self)), KW("other", ir.Ref(other)), KW("rounding_mode", roundingMode)}, kw))
+}
+
+// AtenDivideScalar builds aten::divide.Scalar(Tensor self, Scalar other) -> Tensor. The same as aten.div.Scalar.
+func AtenDivideScalar(b *ir.Builder, self *ir.Value, other ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenDivideScalar, []ir.Named{KW("self", ir.Ref(self)), KW("other", other)}, kw))
+}
+
+// AtenDivideScalarMode builds aten::divide.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor. The same as aten.div.Scalar_mode.
+func AtenDivideScalarMode(b *ir.Builder, self *ir.Value, other ir.Arg, roundingMode ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenDivideScalarMode, []ir.Named{KW("self", ir.Ref(self)), KW("other", other), KW("rounding_mode", roundingMode)}, kw))
+}
+
+// AtenDivideTensor builds aten::divide.Tensor(Tensor self, Tensor other) -> Tensor. The same as aten.div.Tensor.
+func AtenDivideTensor(b *ir.Builder, self *ir.Value, other *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenDivideTensor, []ir.Named{KW("self", ir.Ref(self)), KW("other", ir.Ref(other))}, kw))
+}
+
+// AtenDivideTensorMode builds aten::divide.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor. The same as aten.div.Tensor_mode.
+func AtenDivideTensorMode(b *ir.Builder, self *ir.Value, other *ir.Value, roundingMode ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenDivideTensorMode, []ir.Named{KW("self", ir.Ref(self)), KW("other", ir.Ref(other)), KW("rounding_mode", roundingMode)}, kw))
+}
+
+// AtenDotDefault builds aten::dot(Tensor self, Tensor tensor) -> Tensor. The inner product of two vectors.
+func AtenDotDefault(b *ir.Builder, self *ir.Value, tensor *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenDotDefault, []ir.Named{KW("self", ir.Ref(self)), KW("tensor", ir.Ref(tensor))}, kw))
+}
+
+// AtenDropoutDefault builds aten::dropout(Tensor input, float p, bool train) -> Tensor. Random zeros while training; the input itself otherwise.
+func AtenDropoutDefault(b *ir.Builder, input *ir.Value, p ir.Arg, train ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenDropoutDefault, []ir.Named{KW("input", ir.Ref(input)), KW("p", p), KW("train", train)}, kw))
+}
+
+// AtenDsplitArray builds aten::dsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]. tensor_split along the horizontal, vertical or depth dimension.
+func AtenDsplitArray(b *ir.Builder, self *ir.Value, indices ir.Arg, kw ...ir.Named) *ir.Node {
+	return build(b, ops.AtenDsplitArray, []ir.Named{KW("self", ir.Ref(self)), KW("indices", indices)}, kw)
+}
+
+// AtenDsplitInt builds aten::dsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]. tensor_split along the horizontal, vertical or depth dimension.
+func AtenDsplitInt(b *ir.Builder, self *ir.Value, sections ir.Arg, kw ...ir.Named) *ir.Node {
+	return build(b, ops.AtenDsplitInt, []ir.Named{KW("self", ir.Ref(self)), KW("sections", sections)}, kw)
+}
+
+// AtenDstackDefault builds aten::dstack(Tensor[] tensors) -> Tensor. Tensors joined along the third dimension.
+func AtenDstackDefault(b *ir.Builder, tensors []*ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenDstackDefault, []ir.Named{KW("tensors", ir.Refs(tensors...))}, kw))
+}
+
+// AtenEinsumDefault builds aten::einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor. The sum of products that an equation of index letters names.
+func AtenEinsumDefault(b *ir.Builder, equation ir.Arg, tensors []*ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenEinsumDefault, []ir.Named{KW("equation", equation), KW("tensors", ir.Refs(tensors...))}, kw))
+}
+
+// AtenEluDefault builds aten::elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor. x above zero, alpha*(exp(x)-1) below, with scales.
+func AtenEluDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenEluDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenEmbeddingDefault builds aten::embedding(Tensor weight, Tensor indices, SymInt padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor. Rows of the weight at the given indices.
+func AtenEmbeddingDefault(b *ir.Builder, weight *ir.Value, indices *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenEmbeddingDefault, []ir.Named{KW("weight", ir.Ref(weight)), KW("indices", ir.Ref(indices))}, kw))
+}
+
+// AtenEmbeddingBagDefault builds aten::embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False) -> (Tensor, Tensor, Tensor, Tensor). Sums, means or maxima of bags of embedding rows.
+func AtenEmbeddingBagDefault(b *ir.Builder, weight *ir.Value, indices *ir.Value, offsets *ir.Value, kw ...ir.Named) *ir.Node {
+	return build(b, ops.AtenEmbeddingBagDefault, []ir.Named{KW("weight", ir.Ref(weight)), KW("indices", ir.Ref(indices)), KW("offsets", ir.Ref(offsets))}, kw)
+}
+
+// AtenEmbeddingBagPaddingIdx builds aten::embedding_bag.padding_idx(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq, int mode, bool sparse, Tensor? per_sample_weights, bool include_last_offset, int? padding_idx) -> (Tensor, Tensor, Tensor, Tensor). Sums, means or maxima of bags of embedding rows.
+func AtenEmbeddingBagPaddingIdx(b *ir.Builder, weight *ir.Value, indices *ir.Value, offsets *ir.Value, scaleGradByFreq ir.Arg, mode ir.Arg, sparse ir.Arg, perSampleWeights *ir.Value, includeLastOffset ir.Arg, paddingIdx ir.Arg, kw ...ir.Named) *ir.Node {
+	return build(b, ops.AtenEmbeddingBagPaddingIdx, []ir.Named{KW("weight", ir.Ref(weight)), KW("indices", ir.Ref(indices)), KW("offsets", ir.Ref(offsets)), KW("scale_grad_by_freq", scaleGradByFreq), KW("mode", mode), KW("sparse", sparse), KW("per_sample_weights", ir.Ref(perSampleWeights)), KW("include_last_offset", includeLastOffset), KW("padding_idx", paddingIdx)}, kw)
+}
+
+// AtenEmptyMemoryFormat builds aten::empty.memory_format(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor. A tensor whose elements have no meaning; zeros here.
+func AtenEmptyMemoryFormat(b *ir.Builder, size ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenEmptyMemoryFormat, []ir.Named{KW("size", size)}, kw))
+}
+
+// AtenEmptyLikeDefault builds aten::empty_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor. A tensor like self whose elements have no meaning; zeros here.
+func AtenEmptyLikeDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenEmptyLikeDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenEmptyPermutedDefault builds aten::empty_permuted(SymInt[] size, int[] physical_layout, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor. A tensor with the given order of dimensions in memory whose elements have no meaning; zeros here.
+func AtenEmptyPermutedDefault(b *ir.Builder, size ir.Arg, physicalLayout ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenEmptyPermutedDefault, []ir.Named{KW("size", size), KW("physical_layout", physicalLayout)}, kw))
+}
+
+// AtenEmptyStridedDefault builds aten::empty_strided(SymInt[] size, SymInt[] stride, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor. A tensor of the given size and strides whose elements have no meaning; zeros here.
+func AtenEmptyStridedDefault(b *ir.Builder, size ir.Arg, stride ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenEmptyStridedDefault, []ir.Named{KW("size", size), KW("stride", stride)}, kw))
+}
+
+// AtenEqScalar builds aten::eq.Scalar(Tensor self, Scalar other) -> Tensor. True where both are equal.
+func AtenEqScalar(b *ir.Builder, self *ir.Value, other ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenEqScalar, []ir.Named{KW("self", ir.Ref(self)), KW("other", other)}, kw))
+}
+
+// AtenEqTensor builds aten::eq.Tensor(Tensor self, Tensor other) -> Tensor. True where both are equal.
+func AtenEqTensor(b *ir.Builder, self *ir.Value, other *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenEqTensor, []ir.Named{KW("self", ir.Ref(self)), KW("other", ir.Ref(other))}, kw))
+}
+
+// AtenEqualDefault builds aten::equal(Tensor self, Tensor other) -> bool. Whether two tensors have the same size and elements, as a Python bool.
+func AtenEqualDefault(b *ir.Builder, self *ir.Value, other *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenEqualDefault, []ir.Named{KW("self", ir.Ref(self)), KW("other", ir.Ref(other))}, kw))
+}
+
+// AtenErfDefault builds aten::erf(Tensor self) -> Tensor. The error function.
+func AtenErfDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenErfDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenErfcDefault builds aten::erfc(Tensor self) -> Tensor. One minus the error function.
+func AtenErfcDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenErfcDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenErfinvDefault builds aten::erfinv(Tensor self) -> Tensor. The inverse of the error function.
+func AtenErfinvDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenErfinvDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenExpDefault builds aten::exp(Tensor self) -> Tensor. e to the power of every element.
+func AtenExpDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenExpDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenExp2Default builds aten::exp2(Tensor self) -> Tensor. Two to the power of every element.
+func AtenExp2Default(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenExp2Default, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenExpandDefault builds aten::expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a). Dimensions of size one repeated without a copy.
+func AtenExpandDefault(b *ir.Builder, self *ir.Value, size ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenExpandDefault, []ir.Named{KW("self", ir.Ref(self)), KW("size", size)}, kw))
+}
+
+// AtenExpandAsDefault builds aten::expand_as(Tensor(a) self, Tensor other) -> Tensor(a). expand to the shape of other.
+func AtenExpandAsDefault(b *ir.Builder, self *ir.Value, other *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenExpandAsDefault, []ir.Named{KW("self", ir.Ref(self)), KW("other", ir.Ref(other))}, kw))
+}
+
+// AtenExpandCopyDefault builds aten::expand_copy(Tensor self, SymInt[] size, *, bool implicit=False) -> Tensor. The same as aten.expand, as a copy.
+func AtenExpandCopyDefault(b *ir.Builder, self *ir.Value, size ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenExpandCopyDefault, []ir.Named{KW("self", ir.Ref(self)), KW("size", size)}, kw))
+}
+
+// AtenExpm1Default builds aten::expm1(Tensor self) -> Tensor. exp(x) - 1, accurate near zero.
+func AtenExpm1Default(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenExpm1Default, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenExponentialDefault builds aten::exponential(Tensor self, float lambd=1.0, *, Generator? generator=None) -> Tensor. Exponential random numbers.
+func AtenExponentialDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenExponentialDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenEyeDefault builds aten::eye(SymInt n, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor. A matrix with ones on the diagonal.
+func AtenEyeDefault(b *ir.Builder, n ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenEyeDefault, []ir.Named{KW("n", n)}, kw))
+}
+
+// AtenEyeM builds aten::eye.m(SymInt n, SymInt m, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor. A matrix with ones on the diagonal.
+func AtenEyeM(b *ir.Builder, n ir.Arg, m ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenEyeM, []ir.Named{KW("n", n), KW("m", m)}, kw))
+}
+
+// AtenFeatureAlphaDropoutDefault builds aten::feature_alpha_dropout(Tensor input, float p, bool train) -> Tensor. Random zeros while training; the input itself otherwise.
+func AtenFeatureAlphaDropoutDefault(b *ir.Builder, input *ir.Value, p ir.Arg, train ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenFeatureAlphaDropoutDefault, []ir.Named{KW("input", ir.Ref(input)), KW("p", p), KW("train", train)}, kw))
+}
+
+// AtenFeatureDropoutDefault builds aten::feature_dropout(Tensor input, float p, bool train) -> Tensor. Random zeros while training; the input itself otherwise.
+func AtenFeatureDropoutDefault(b *ir.Builder, input *ir.Value, p ir.Arg, train ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenFeatureDropoutDefault, []ir.Named{KW("input", ir.Ref(input)), KW("p", p), KW("train", train)}, kw))
+}
+
+// AtenFftFftDefault builds aten::fft_fft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor. The one-dimensional Fourier transform along a dimension.
+func AtenFftFftDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenFftFftDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenFftFft2Default builds aten::fft_fft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2, -1], str? norm=None) -> Tensor. The two-dimensional Fourier transform.
+func AtenFftFft2Default(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenFftFft2Default, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenFftFftfreqDefault builds aten::fft_fftfreq(int n, float d=1.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor. The frequencies of a transform's bins.
+func AtenFftFftfreqDefault(b *ir.Builder, n ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenFftFftfreqDefault, []ir.Named{KW("n", n)}, kw))
+}
+
+// AtenFftFftnDefault builds aten::fft_fftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor. The Fourier transform over several dimensions.
+func AtenFftFftnDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenFftFftnDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenFftFftshiftDefault builds aten::fft_fftshift(Tensor self, int[1]? dim=None) -> Tensor. Zero frequency moved to the centre, or back.
+func AtenFftFftshiftDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenFftFftshiftDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenFftHfftDefault builds aten::fft_hfft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor. The one-dimensional Fourier transform along a dimension.
+func AtenFftHfftDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenFftHfftDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenFftIfftDefault builds aten::fft_ifft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor. The one-dimensional Fourier transform along a dimension.
+func AtenFftIfftDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenFftIfftDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenFftIfft2Default builds aten::fft_ifft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2, -1], str? norm=None) -> Tensor. The two-dimensional Fourier transform.
+func AtenFftIfft2Default(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenFftIfft2Default, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenFftIfftnDefault builds aten::fft_ifftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor. The Fourier transform over several dimensions.
+func AtenFftIfftnDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenFftIfftnDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenFftIfftshiftDefault builds aten::fft_ifftshift(Tensor self, int[1]? dim=None) -> Tensor. Zero frequency moved to the centre, or back.
+func AtenFftIfftshiftDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenFftIfftshiftDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenFftIhfftDefault builds aten::fft_ihfft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor. The one-dimensional Fourier transform along a dimension.
+func AtenFftIhfftDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenFftIhfftDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenFftIrfftDefault builds aten::fft_irfft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor. The one-dimensional Fourier transform along a dimension.
+func AtenFftIrfftDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenFftIrfftDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenFftIrfft2Default builds aten::fft_irfft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2, -1], str? norm=None) -> Tensor. The two-dimensional Fourier transform.
+func AtenFftIrfft2Default(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenFftIrfft2Default, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenFftIrfftnDefault builds aten::fft_irfftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor. The Fourier transform over several dimensions.
+func AtenFftIrfftnDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenFftIrfftnDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenFftRfftDefault builds aten::fft_rfft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor. The one-dimensional Fourier transform along a dimension.
+func AtenFftRfftDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenFftRfftDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenFftRfft2Default builds aten::fft_rfft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2, -1], str? norm=None) -> Tensor. The two-dimensional Fourier transform.
+func AtenFftRfft2Default(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenFftRfft2Default, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenFftRfftfreqDefault builds aten::fft_rfftfreq(int n, float d=1.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor. The frequencies of a transform's bins.
+func AtenFftRfftfreqDefault(b *ir.Builder, n ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenFftRfftfreqDefault, []ir.Named{KW("n", n)}, kw))
+}
+
+// AtenFftRfftnDefault builds aten::fft_rfftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor. The Fourier transform over several dimensions.
+func AtenFftRfftnDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenFftRfftnDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenFillScalar builds aten::fill.Scalar(Tensor self, Scalar value) -> Tensor. The shape of self filled with a value.
+func AtenFillScalar(b *ir.Builder, self *ir.Value, value ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenFillScalar, []ir.Named{KW("self", ir.Ref(self)), KW("value", value)}, kw))
+}
+
+// AtenFillTensor builds aten::fill.Tensor(Tensor self, Tensor value) -> Tensor. The shape of self filled with a value.
+func AtenFillTensor(b *ir.Builder, self *ir.Value, value *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenFillTensor, []ir.Named{KW("self", ir.Ref(self)), KW("value", ir.Ref(value))}, kw))
+}
+
+// AtenFixDefault builds aten::fix(Tensor self) -> Tensor. The same as aten.trunc.
+func AtenFixDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenFixDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenFlattenUsingInts builds aten::flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a). The dimensions from start_dim to end_dim made one.
+func AtenFlattenUsingInts(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenFlattenUsingInts, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenFlipDefault builds aten::flip(Tensor self, int[] dims) -> Tensor. The order reversed along the given dimensions.
+func AtenFlipDefault(b *ir.Builder, self *ir.Value, dims ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenFlipDefault, []ir.Named{KW("self", ir.Ref(self)), KW("dims", dims)}, kw))
+}
+
+// AtenFliplrDefault builds aten::fliplr(Tensor self) -> Tensor. The order reversed along the second dimension.
+func AtenFliplrDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenFliplrDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenFlipudDefault builds aten::flipud(Tensor self) -> Tensor. The order reversed along the first dimension.
+func AtenFlipudDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenFlipudDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenFloatPowerScalar builds aten::float_power.Scalar(Scalar self, Tensor exponent) -> Tensor. The power computed in double precision.
+func AtenFloatPowerScalar(b *ir.Builder, self ir.Arg, exponent *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenFloatPowerScalar, []ir.Named{KW("self", self), KW("exponent", ir.Ref(exponent))}, kw))
+}
+
+// AtenFloatPowerTensorScalar builds aten::float_power.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor. The power computed in double precision.
+func AtenFloatPowerTensorScalar(b *ir.Builder, self *ir.Value, exponent ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenFloatPowerTensorScalar, []ir.Named{KW("self", ir.Ref(self)), KW("exponent", exponent)}, kw))
+}
+
+// AtenFloatPowerTensorTensor builds aten::float_power.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor. The power computed in double precision.
+func AtenFloatPowerTensorTensor(b *ir.Builder, self *ir.Value, exponent *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenFloatPowerTensorTensor, []ir.Named{KW("self", ir.Ref(self)), KW("exponent", ir.Ref(exponent))}, kw))
+}
+
+// AtenFloorDefault builds aten::floor(Tensor self) -> Tensor. The largest integer that is at most the element.
+func AtenFloorDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenFloorDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenFloorDivideScalar builds aten::floor_divide.Scalar(Tensor self, Scalar other) -> Tensor. self / other rounded down.
+func AtenFloorDivideScalar(b *ir.Builder, self *ir.Value, other ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenFloorDivideScalar, []ir.Named{KW("self", ir.Ref(self)), KW("other", other)}, kw))
+}
+
+// AtenFloorDivideDefault builds aten::floor_divide(Tensor self, Tensor other) -> Tensor. self / other rounded down.
+func AtenFloorDivideDefault(b *ir.Builder, self *ir.Value, other *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenFloorDivideDefault, []ir.Named{KW("self", ir.Ref(self)), KW("other", ir.Ref(other))}, kw))
+}
+
+// AtenFmaxDefault builds aten::fmax(Tensor self, Tensor other) -> Tensor. The larger of two elements; a NaN loses.
+func AtenFmaxDefault(b *ir.Builder, self *ir.Value, other *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenFmaxDefault, []ir.Named{KW("self", ir.Ref(self)), KW("other", ir.Ref(other))}, kw))
+}
+
+// AtenFminDefault builds aten::fmin(Tensor self, Tensor other) -> Tensor. The smaller of two elements; a NaN loses.
+func AtenFminDefault(b *ir.Builder, self *ir.Value, other *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenFminDefault, []ir.Named{KW("self", ir.Ref(self)), KW("other", ir.Ref(other))}, kw))
+}
+
+// AtenFmodScalar builds aten::fmod.Scalar(Tensor self, Scalar other) -> Tensor. The remainder with the sign of the dividend.
+func AtenFmodScalar(b *ir.Builder, self *ir.Value, other ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenFmodScalar, []ir.Named{KW("self", ir.Ref(self)), KW("other", other)}, kw))
+}
+
+// AtenFmodTensor builds aten::fmod.Tensor(Tensor self, Tensor other) -> Tensor. The remainder with the sign of the dividend.
+func AtenFmodTensor(b *ir.Builder, self *ir.Value, other *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenFmodTensor, []ir.Named{KW("self", ir.Ref(self)), KW("other", ir.Ref(other))}, kw))
+}
+
+// AtenFracDefault builds aten::frac(Tensor self) -> Tensor. The part behind the decimal point, with the sign of the element.
+func AtenFracDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenFracDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenFractionalMaxPool2dDefault builds aten::fractional_max_pool2d(Tensor self, int[2] kernel_size, int[2] output_size, Tensor random_samples) -> (Tensor, Tensor). Maxima of windows at random places.
+func AtenFractionalMaxPool2dDefault(b *ir.Builder, self *ir.Value, kernelSize ir.Arg, outputSize ir.Arg, randomSamples *ir.Value, kw ...ir.Named) *ir.Node {
+	return build(b, ops.AtenFractionalMaxPool2dDefault, []ir.Named{KW("self", ir.Ref(self)), KW("kernel_size", kernelSize), KW("output_size", outputSize), KW("random_samples", ir.Ref(randomSamples))}, kw)
+}
+
+// AtenFrexpTensor builds aten::frexp.Tensor(Tensor self) -> (Tensor mantissa, Tensor exponent). Mantissa in [0.5, 1) and exponent of every element.
+func AtenFrexpTensor(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Node {
+	return build(b, ops.AtenFrexpTensor, []ir.Named{KW("self", ir.Ref(self))}, kw)
+}
+
+// AtenFrobeniusNormDim builds aten::frobenius_norm.dim(Tensor self, int[1] dim, bool keepdim=False) -> Tensor. The square root of the sum of squares over the given dimensions.
+func AtenFrobeniusNormDim(b *ir.Builder, self *ir.Value, dim ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenFrobeniusNormDim, []ir.Named{KW("self", ir.Ref(self)), KW("dim", dim)}, kw))
+}
+
+// AtenFullDefault builds aten::full(SymInt[] size, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor. A tensor of the given size filled with a value.
+func AtenFullDefault(b *ir.Builder, size ir.Arg, fillValue ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenFullDefault, []ir.Named{KW("size", size), KW("fill_value", fillValue)}, kw))
+}
+
+// AtenFullLikeDefault builds aten::full_like(Tensor self, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor. A tensor like self filled with a value.
+func AtenFullLikeDefault(b *ir.Builder, self *ir.Value, fillValue ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenFullLikeDefault, []ir.Named{KW("self", ir.Ref(self)), KW("fill_value", fillValue)}, kw))
+}
+
+// AtenGatherDefault builds aten::gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor. Elements picked along a dimension by an index tensor.
+func AtenGatherDefault(b *ir.Builder, self *ir.Value, dim ir.Arg, index *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenGatherDefault, []ir.Named{KW("self", ir.Ref(self)), KW("dim", dim), KW("index", ir.Ref(index))}, kw))
+}
+
+// AtenGcdDefault builds aten::gcd(Tensor self, Tensor other) -> Tensor. The greatest common divisor.
+func AtenGcdDefault(b *ir.Builder, self *ir.Value, other *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenGcdDefault, []ir.Named{KW("self", ir.Ref(self)), KW("other", ir.Ref(other))}, kw))
+}
+
+// AtenGeScalar builds aten::ge.Scalar(Tensor self, Scalar other) -> Tensor. True where self >= other.
+func AtenGeScalar(b *ir.Builder, self *ir.Value, other ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenGeScalar, []ir.Named{KW("self", ir.Ref(self)), KW("other", other)}, kw))
+}
+
+// AtenGeTensor builds aten::ge.Tensor(Tensor self, Tensor other) -> Tensor. True where self >= other.
+func AtenGeTensor(b *ir.Builder, self *ir.Value, other *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenGeTensor, []ir.Named{KW("self", ir.Ref(self)), KW("other", ir.Ref(other))}, kw))
+}
+
+// AtenGeluDefault builds aten::gelu(Tensor self, *, str approximate='none') -> Tensor. x times the normal distribution function, exact or by tanh.
+func AtenGeluDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenGeluDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenGerDefault builds aten::ger(Tensor self, Tensor vec2) -> Tensor. The outer product of two vectors.
+func AtenGerDefault(b *ir.Builder, self *ir.Value, vec2 *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenGerDefault, []ir.Named{KW("self", ir.Ref(self)), KW("vec2", ir.Ref(vec2))}, kw))
+}
+
+// AtenGluDefault builds aten::glu(Tensor self, int dim=-1) -> Tensor. The first half times the sigmoid of the second half along a dimension.
+func AtenGluDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenGluDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenGreaterScalar builds aten::greater.Scalar(Tensor self, Scalar other) -> Tensor. The same as aten.gt.Scalar.
+func AtenGreaterScalar(b *ir.Builder, self *ir.Value, other ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenGreaterScalar, []ir.Named{KW("self", ir.Ref(self)), KW("other", other)}, kw))
+}
+
+// AtenGreaterTensor builds aten::greater.Tensor(Tensor self, Tensor other) -> Tensor. The same as aten.gt.Tensor.
+func AtenGreaterTensor(b *ir.Builder, self *ir.Value, other *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenGreaterTensor, []ir.Named{KW("self", ir.Ref(self)), KW("other", ir.Ref(other))}, kw))
+}
+
+// AtenGreaterEqualScalar builds aten::greater_equal.Scalar(Tensor self, Scalar other) -> Tensor. The same as aten.ge.Scalar.
+func AtenGreaterEqualScalar(b *ir.Builder, self *ir.Value, other ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenGreaterEqualScalar, []ir.Named{KW("self", ir.Ref(self)), KW("other", other)}, kw))
+}
+
+// AtenGreaterEqualTensor builds aten::greater_equal.Tensor(Tensor self, Tensor other) -> Tensor. The same as aten.ge.Tensor.
+func AtenGreaterEqualTensor(b *ir.Builder, self *ir.Value, other *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenGreaterEqualTensor, []ir.Named{KW("self", ir.Ref(self)), KW("other", ir.Ref(other))}, kw))
+}
+
+// AtenGridSamplerDefault builds aten::grid_sampler(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor. Samples of an image at the places of a grid.
+func AtenGridSamplerDefault(b *ir.Builder, input *ir.Value, grid *ir.Value, interpolationMode ir.Arg, paddingMode ir.Arg, alignCorners ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenGridSamplerDefault, []ir.Named{KW("input", ir.Ref(input)), KW("grid", ir.Ref(grid)), KW("interpolation_mode", interpolationMode), KW("padding_mode", paddingMode), KW("align_corners", alignCorners)}, kw))
+}
+
+// AtenGridSampler2dDefault builds aten::grid_sampler_2d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor. Samples of an image at the places of a grid.
+func AtenGridSampler2dDefault(b *ir.Builder, input *ir.Value, grid *ir.Value, interpolationMode ir.Arg, paddingMode ir.Arg, alignCorners ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenGridSampler2dDefault, []ir.Named{KW("input", ir.Ref(input)), KW("grid", ir.Ref(grid)), KW("interpolation_mode", interpolationMode), KW("padding_mode", paddingMode), KW("align_corners", alignCorners)}, kw))
+}
+
+// AtenGridSampler3dDefault builds aten::grid_sampler_3d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor. Samples of a volume at the places of a grid.
+func AtenGridSampler3dDefault(b *ir.Builder, input *ir.Value, grid *ir.Value, interpolationMode ir.Arg, paddingMode ir.Arg, alignCorners ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenGridSampler3dDefault, []ir.Named{KW("input", ir.Ref(input)), KW("grid", ir.Ref(grid)), KW("interpolation_mode", interpolationMode), KW("padding_mode", paddingMode), KW("align_corners", alignCorners)}, kw))
+}
+
+// AtenGroupNormDefault builds aten::group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool cudnn_enabled=True) -> Tensor. Normalisation over groups of channels.
+func AtenGroupNormDefault(b *ir.Builder, input *ir.Value, numGroups ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenGroupNormDefault, []ir.Named{KW("input", ir.Ref(input)), KW("num_groups", numGroups)}, kw))
+}
+
+// AtenGruInput builds aten::gru.input(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor). A gated recurrent network over padded sequences.
+func AtenGruInput(b *ir.Builder, input *ir.Value, hx *ir.Value, params []*ir.Value, hasBiases ir.Arg, numLayers ir.Arg, dropout ir.Arg, train ir.Arg, bidirectional ir.Arg, batchFirst ir.Arg, kw ...ir.Named) *ir.Node {
+	return build(b, ops.AtenGruInput, []ir.Named{KW("input", ir.Ref(input)), KW("hx", ir.Ref(hx)), KW("params", ir.Refs(params...)), KW("has_biases", hasBiases), KW("num_layers", numLayers), KW("dropout", dropout), KW("train", train), KW("bidirectional", bidirectional), KW("batch_first", batchFirst)}, kw)
+}
+
+// AtenGruCellDefault builds aten::gru_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> Tensor. One step of a gated recurrent unit.
+func AtenGruCellDefault(b *ir.Builder, input *ir.Value, hx *ir.Value, wIh *ir.Value, wHh *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenGruCellDefault, []ir.Named{KW("input", ir.Ref(input)), KW("hx", ir.Ref(hx)), KW("w_ih", ir.Ref(wIh)), KW("w_hh", ir.Ref(wHh))}, kw))
+}
+
+// AtenGtScalar builds aten::gt.Scalar(Tensor self, Scalar other) -> Tensor. True where self > other.
+func AtenGtScalar(b *ir.Builder, self *ir.Value, other ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenGtScalar, []ir.Named{KW("self", ir.Ref(self)), KW("other", other)}, kw))
+}
+
+// AtenGtTensor builds aten::gt.Tensor(Tensor self, Tensor other) -> Tensor. True where self > other.
+func AtenGtTensor(b *ir.Builder, self *ir.Value, other *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenGtTensor, []ir.Named{KW("self", ir.Ref(self)), KW("other", ir.Ref(other))}, kw))
+}
+
+// AtenHammingWindowDefault builds aten::hamming_window(int window_length, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor. The Hamming window.
+func AtenHammingWindowDefault(b *ir.Builder, windowLength ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenHammingWindowDefault, []ir.Named{KW("window_length", windowLength)}, kw))
+}
+
+// AtenHammingWindowPeriodic builds aten::hamming_window.periodic(int window_length, bool periodic, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor. The Hamming window.
+func AtenHammingWindowPeriodic(b *ir.Builder, windowLength ir.Arg, periodic ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenHammingWindowPeriodic, []ir.Named{KW("window_length", windowLength), KW("periodic", periodic)}, kw))
+}
+
+// AtenHammingWindowPeriodicAlpha builds aten::hamming_window.periodic_alpha(int window_length, bool periodic, float alpha, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor. The Hamming window.
+func AtenHammingWindowPeriodicAlpha(b *ir.Builder, windowLength ir.Arg, periodic ir.Arg, alpha ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenHammingWindowPeriodicAlpha, []ir.Named{KW("window_length", windowLength), KW("periodic", periodic), KW("alpha", alpha)}, kw))
+}
+
+// AtenHammingWindowPeriodicAlphaBeta builds aten::hamming_window.periodic_alpha_beta(int window_length, bool periodic, float alpha, float beta, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor. The Hamming window.
+func AtenHammingWindowPeriodicAlphaBeta(b *ir.Builder, windowLength ir.Arg, periodic ir.Arg, alpha ir.Arg, beta ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenHammingWindowPeriodicAlphaBeta, []ir.Named{KW("window_length", windowLength), KW("periodic", periodic), KW("alpha", alpha), KW("beta", beta)}, kw))
+}
+
+// AtenHannWindowDefault builds aten::hann_window(int window_length, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor. The Hann window.
+func AtenHannWindowDefault(b *ir.Builder, windowLength ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenHannWindowDefault, []ir.Named{KW("window_length", windowLength)}, kw))
+}
+
+// AtenHannWindowPeriodic builds aten::hann_window.periodic(int window_length, bool periodic, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor. The Hann window.
+func AtenHannWindowPeriodic(b *ir.Builder, windowLength ir.Arg, periodic ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenHannWindowPeriodic, []ir.Named{KW("window_length", windowLength), KW("periodic", periodic)}, kw))
+}
+
+// AtenHardshrinkDefault builds aten::hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor. x, zero within [-lambd, lambd].
+func AtenHardshrinkDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenHardshrinkDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenHardsigmoidDefault builds aten::hardsigmoid(Tensor self) -> Tensor. relu6(x + 3) / 6.
+func AtenHardsigmoidDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenHardsigmoidDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenHardswishDefault builds aten::hardswish(Tensor self) -> Tensor. x * relu6(x + 3) / 6.
+func AtenHardswishDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenHardswishDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenHardtanhDefault builds aten::hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor. Limits to [min_val, max_val].
+func AtenHardtanhDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenHardtanhDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenHashTensorDefault builds aten::hash_tensor(Tensor self, int[1] dim=[], *, bool keepdim=False, int mode=0) -> Tensor. The exclusive or of the elements' bits.
+func AtenHashTensorDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenHashTensorDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenHeavisideDefault builds aten::heaviside(Tensor self, Tensor values) -> Tensor. 0 below zero, 1 above, values at zero.
+func AtenHeavisideDefault(b *ir.Builder, self *ir.Value, values *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenHeavisideDefault, []ir.Named{KW("self", ir.Ref(self)), KW("values", ir.Ref(values))}, kw))
+}
+
+// AtenHingeEmbeddingLossDefault builds aten::hinge_embedding_loss(Tensor self, Tensor target, float margin=1.0, int reduction=1) -> Tensor. The hinge embedding loss, reduced.
+func AtenHingeEmbeddingLossDefault(b *ir.Builder, self *ir.Value, target *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenHingeEmbeddingLossDefault, []ir.Named{KW("self", ir.Ref(self)), KW("target", ir.Ref(target))}, kw))
+}
+
+// AtenHistcDefault builds aten::histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor. Counts of the elements in equal bins between min and max.
+func AtenHistcDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenHistcDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenHsplitArray builds aten::hsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]. tensor_split along the horizontal, vertical or depth dimension.
+func AtenHsplitArray(b *ir.Builder, self *ir.Value, indices ir.Arg, kw ...ir.Named) *ir.Node {
+	return build(b, ops.AtenHsplitArray, []ir.Named{KW("self", ir.Ref(self)), KW("indices", indices)}, kw)
+}
+
+// AtenHsplitInt builds aten::hsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]. tensor_split along the horizontal, vertical or depth dimension.
+func AtenHsplitInt(b *ir.Builder, self *ir.Value, sections ir.Arg, kw ...ir.Named) *ir.Node {
+	return build(b, ops.AtenHsplitInt, []ir.Named{KW("self", ir.Ref(self)), KW("sections", sections)}, kw)
+}
+
+// AtenHstackDefault builds aten::hstack(Tensor[] tensors) -> Tensor. Tensors joined along the second dimension, vectors along the first.
+func AtenHstackDefault(b *ir.Builder, tensors []*ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenHstackDefault, []ir.Named{KW("tensors", ir.Refs(tensors...))}, kw))
+}
+
+// AtenHuberLossDefault builds aten::huber_loss(Tensor self, Tensor target, int reduction=1, float delta=1.0) -> Tensor. Squared below delta, linear above, reduced.
+func AtenHuberLossDefault(b *ir.Builder, self *ir.Value, target *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenHuberLossDefault, []ir.Named{KW("self", ir.Ref(self)), KW("target", ir.Ref(target))}, kw))
+}
+
+// AtenHypotDefault builds aten::hypot(Tensor self, Tensor other) -> Tensor. sqrt(self^2 + other^2) without overflow.
+func AtenHypotDefault(b *ir.Builder, self *ir.Value, other *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenHypotDefault, []ir.Named{KW("self", ir.Ref(self)), KW("other", ir.Ref(other))}, kw))
+}
+
+// AtenI0Default builds aten::i0(Tensor self) -> Tensor. The modified Bessel function of the first kind of order zero.
+func AtenI0Default(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenI0Default, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenIgammaDefault builds aten::igamma(Tensor self, Tensor other) -> Tensor. The regularised lower incomplete gamma function.
+func AtenIgammaDefault(b *ir.Builder, self *ir.Value, other *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenIgammaDefault, []ir.Named{KW("self", ir.Ref(self)), KW("other", ir.Ref(other))}, kw))
+}
+
+// AtenIgammacDefault builds aten::igammac(Tensor self, Tensor other) -> Tensor. The regularised upper incomplete gamma function.
+func AtenIgammacDefault(b *ir.Builder, self *ir.Value, other *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenIgammacDefault, []ir.Named{KW("self", ir.Ref(self)), KW("other", ir.Ref(other))}, kw))
+}
+
+// AtenIm2colDefault builds aten::im2col(Tensor self, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor. Sliding blocks of an image as columns.
+func AtenIm2colDefault(b *ir.Builder, self *ir.Value, kernelSize ir.Arg, dilation ir.Arg, padding ir.Arg, stride ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenIm2colDefault, []ir.Named{KW("self", ir.Ref(self)), KW("kernel_size", kernelSize), KW("dilation", dilation), KW("padding", padding), KW("stride", stride)}, kw))
+}
+
+// AtenImagDefault builds aten::imag(Tensor(a) self) -> Tensor(a). The imaginary part of every element, as a view.
+func AtenImagDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenImagDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenIndexTensor builds aten::index.Tensor(Tensor self, Tensor?[] indices) -> Tensor. Elements at the places that index tensors name; None keeps a dimension, bool masks count as nonzero.
+func AtenIndexTensor(b *ir.Builder, self *ir.Value, indices ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenIndexTensor, []ir.Named{KW("self", ir.Ref(self)), KW("indices", indices)}, kw))
+}
+
+// AtenIndexAddDefault builds aten::index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor. self with slices of source added at the given indices.
+func AtenIndexAddDefault(b *ir.Builder, self *ir.Value, dim ir.Arg, index *ir.Value, source *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenIndexAddDefault, []ir.Named{KW("self", ir.Ref(self)), KW("dim", dim), KW("index", ir.Ref(index)), KW("source", ir.Ref(source))}, kw))
+}
+
+// AtenIndexCopyDefault builds aten::index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor. self with slices of source at the given indices.
+func AtenIndexCopyDefault(b *ir.Builder, self *ir.Value, dim ir.Arg, index *ir.Value, source *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenIndexCopyDefault, []ir.Named{KW("self", ir.Ref(self)), KW("dim", dim), KW("index", ir.Ref(index)), KW("source", ir.Ref(source))}, kw))
+}
+
+// AtenIndexFillIntScalar builds aten::index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor. self with a value at the given indices along a dimension.
+func AtenIndexFillIntScalar(b *ir.Builder, self *ir.Value, dim ir.Arg, index *ir.Value, value ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenIndexFillIntScalar, []ir.Named{KW("self", ir.Ref(self)), KW("dim", dim), KW("index", ir.Ref(index)), KW("value", value)}, kw))
+}
+
+// AtenIndexFillIntTensor builds aten::index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor. self with a value at the given indices along a dimension.
+func AtenIndexFillIntTensor(b *ir.Builder, self *ir.Value, dim ir.Arg, index *ir.Value, value *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenIndexFillIntTensor, []ir.Named{KW("self", ir.Ref(self)), KW("dim", dim), KW("index", ir.Ref(index)), KW("value", ir.Ref(value))}, kw))
+}
+
+// AtenIndexPutDefault builds aten::index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor. self with values written at the places that index tensors name, or added there.
+func AtenIndexPutDefault(b *ir.Builder, self *ir.Value, indices ir.Arg, values *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenIndexPutDefault, []ir.Named{KW("self", ir.Ref(self)), KW("indices", indices), KW("values", ir.Ref(values))}, kw))
+}
+
+// AtenIndexReduceDefault builds aten::index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) -> Tensor. self with slices of source reduced into the given indices.
+func AtenIndexReduceDefault(b *ir.Builder, self *ir.Value, dim ir.Arg, index *ir.Value, source *ir.Value, reduce ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenIndexReduceDefault, []ir.Named{KW("self", ir.Ref(self)), KW("dim", dim), KW("index", ir.Ref(index)), KW("source", ir.Ref(source)), KW("reduce", reduce)}, kw))
+}
+
+// AtenIndexSelectDefault builds aten::index_select(Tensor self, int dim, Tensor index) -> Tensor. The given indices along a dimension.
+func AtenIndexSelectDefault(b *ir.Builder, self *ir.Value, dim ir.Arg, index *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenIndexSelectDefault, []ir.Named{KW("self", ir.Ref(self)), KW("dim", dim), KW("index", ir.Ref(index))}, kw))
+}
+
+// AtenInnerDefault builds aten::inner(Tensor self, Tensor other) -> Tensor. Inner products over the last dimensions.
+func AtenInnerDefault(b *ir.Builder, self *ir.Value, other *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenInnerDefault, []ir.Named{KW("self", ir.Ref(self)), KW("other", ir.Ref(other))}, kw))
+}
+
+// AtenInstanceNormDefault builds aten::instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool use_input_stats, float momentum, float eps, bool cudnn_enabled) -> Tensor. Normalisation of each channel of each sample.
+func AtenInstanceNormDefault(b *ir.Builder, input *ir.Value, weight *ir.Value, bias *ir.Value, runningMean *ir.Value, runningVar *ir.Value, useInputStats ir.Arg, momentum ir.Arg, eps ir.Arg, cudnnEnabled ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenInstanceNormDefault, []ir.Named{KW("input", ir.Ref(input)), KW("weight", ir.Ref(weight)), KW("bias", ir.Ref(bias)), KW("running_mean", ir.Ref(runningMean)), KW("running_var", ir.Ref(runningVar)), KW("use_input_stats", useInputStats), KW("momentum", momentum), KW("eps", eps), KW("cudnn_enabled", cudnnEnabled)}, kw))
+}
+
+// AtenInverseDefault builds aten::inverse(Tensor self) -> Tensor. The inverse of square matrices.
+func AtenInverseDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenInverseDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenIsComplexDefault builds aten::is_complex(Tensor self) -> bool. Whether the element type is complex.
+func AtenIsComplexDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenIsComplexDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenIsContiguousDefault builds aten::is_contiguous(Tensor self) -> bool. Whether the tensor lies row-major.
+func AtenIsContiguousDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenIsContiguousDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenIsContiguousMemoryFormat builds aten::is_contiguous.memory_format(Tensor self, MemoryFormat memory_format) -> bool. Whether the tensor lies row-major.
+func AtenIsContiguousMemoryFormat(b *ir.Builder, self *ir.Value, memoryFormat ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenIsContiguousMemoryFormat, []ir.Named{KW("self", ir.Ref(self)), KW("memory_format", memoryFormat)}, kw))
+}
+
+// AtenIsFloatingPointDefault builds aten::is_floating_point(Tensor self) -> bool. Whether the element type is floating.
+func AtenIsFloatingPointDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenIsFloatingPointDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenIsNonzeroDefault builds aten::is_nonzero(Tensor self) -> bool. Whether the single element is not zero, as a Python bool.
+func AtenIsNonzeroDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenIsNonzeroDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenIsSameSizeDefault builds aten::is_same_size(Tensor self, Tensor other) -> bool. Whether two tensors have the same size.
+func AtenIsSameSizeDefault(b *ir.Builder, self *ir.Value, other *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenIsSameSizeDefault, []ir.Named{KW("self", ir.Ref(self)), KW("other", ir.Ref(other))}, kw))
+}
+
+// AtenIscloseDefault builds aten::isclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> Tensor. True where |self - other| <= atol + rtol * |other|.
+func AtenIscloseDefault(b *ir.Builder, self *ir.Value, other *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenIscloseDefault, []ir.Named{KW("self", ir.Ref(self)), KW("other", ir.Ref(other))}, kw))
+}
+
+// AtenIsfiniteDefault builds aten::isfinite(Tensor self) -> Tensor. True where the element is neither infinite nor NaN.
+func AtenIsfiniteDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenIsfiniteDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenIsinScalarTensor builds aten::isin.Scalar_Tensor(Scalar element, Tensor test_elements, *, bool assume_unique=False, bool invert=False) -> Tensor. Whether the element is among test_elements.
+func AtenIsinScalarTensor(b *ir.Builder, element ir.Arg, testElements *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenIsinScalarTensor, []ir.Named{KW("element", element), KW("test_elements", ir.Ref(testElements))}, kw))
+}
+
+// AtenIsinTensorScalar builds aten::isin.Tensor_Scalar(Tensor elements, Scalar test_element, *, bool assume_unique=False, bool invert=False) -> Tensor. True where the element equals test_element.
+func AtenIsinTensorScalar(b *ir.Builder, elements *ir.Value, testElement ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenIsinTensorScalar, []ir.Named{KW("elements", ir.Ref(elements)), KW("test_element", testElement)}, kw))
+}
+
+// AtenIsinTensorTensor builds aten::isin.Tensor_Tensor(Tensor elements, Tensor test_elements, *, bool assume_unique=False, bool invert=False) -> Tensor. True where the element is among test_elements.
+func AtenIsinTensorTensor(b *ir.Builder, elements *ir.Value, testElements *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenIsinTensorTensor, []ir.Named{KW("elements", ir.Ref(elements)), KW("test_elements", ir.Ref(testElements))}, kw))
+}
+
+// AtenIsinfDefault builds aten::isinf(Tensor self) -> Tensor. True where the element is infinite.
+func AtenIsinfDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenIsinfDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenIsnanDefault builds aten::isnan(Tensor self) -> Tensor. True where the element is NaN.
+func AtenIsnanDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenIsnanDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenIsneginfDefault builds aten::isneginf(Tensor self) -> Tensor. True where the element is minus infinity.
+func AtenIsneginfDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenIsneginfDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenIsposinfDefault builds aten::isposinf(Tensor self) -> Tensor. True where the element is plus infinity.
+func AtenIsposinfDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenIsposinfDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenIsrealDefault builds aten::isreal(Tensor self) -> Tensor. True where the imaginary part is zero.
+func AtenIsrealDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenIsrealDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenIstftDefault builds aten::istft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool center=True, bool normalized=False, bool? onesided=None, int? length=None, bool return_complex=False) -> Tensor. The inverse of the short-time Fourier transform.
+func AtenIstftDefault(b *ir.Builder, self *ir.Value, nFft ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenIstftDefault, []ir.Named{KW("self", ir.Ref(self)), KW("n_fft", nFft)}, kw))
+}
+
+// AtenItemDefault builds aten::item(Tensor self) -> Scalar. The single element as a Python number.
+func AtenItemDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenItemDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenKaiserWindowBeta builds aten::kaiser_window.beta(int window_length, bool periodic, float beta, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor. The Kaiser window.
+func AtenKaiserWindowBeta(b *ir.Builder, windowLength ir.Arg, periodic ir.Arg, beta ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenKaiserWindowBeta, []ir.Named{KW("window_length", windowLength), KW("periodic", periodic), KW("beta", beta)}, kw))
+}
+
+// AtenKaiserWindowDefault builds aten::kaiser_window(int window_length, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor. The Kaiser window.
+func AtenKaiserWindowDefault(b *ir.Builder, windowLength ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenKaiserWindowDefault, []ir.Named{KW("window_length", windowLength)}, kw))
+}
+
+// AtenKaiserWindowPeriodic builds aten::kaiser_window.periodic(int window_length, bool periodic, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor. The Kaiser window.
+func AtenKaiserWindowPeriodic(b *ir.Builder, windowLength ir.Arg, periodic ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenKaiserWindowPeriodic, []ir.Named{KW("window_length", windowLength), KW("periodic", periodic)}, kw))
+}
+
+// AtenKlDivDefault builds aten::kl_div(Tensor self, Tensor target, int reduction=1, *, bool log_target=False) -> Tensor. The Kullback-Leibler divergence, reduced.
+func AtenKlDivDefault(b *ir.Builder, self *ir.Value, target *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenKlDivDefault, []ir.Named{KW("self", ir.Ref(self)), KW("target", ir.Ref(target))}, kw))
+}
+
+// AtenKronDefault builds aten::kron(Tensor self, Tensor other) -> Tensor. The Kronecker product.
+func AtenKronDefault(b *ir.Builder, self *ir.Value, other *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenKronDefault, []ir.Named{KW("self", ir.Ref(self)), KW("other", ir.Ref(other))}, kw))
+}
+
+// AtenKthvalueDefault builds aten::kthvalue(Tensor self, SymInt k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices). The k-th smallest element over one dimension and its index.
+func AtenKthvalueDefault(b *ir.Builder, self *ir.Value, k ir.Arg, kw ...ir.Named) *ir.Node {
+	return build(b, ops.AtenKthvalueDefault, []ir.Named{KW("self", ir.Ref(self)), KW("k", k)}, kw)
+}
+
+// AtenL1LossDefault builds aten::l1_loss(Tensor self, Tensor target, int reduction=1) -> Tensor. The absolute difference, reduced.
+func AtenL1LossDefault(b *ir.Builder, self *ir.Value, target *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenL1LossDefault, []ir.Named{KW("self", ir.Ref(self)), KW("target", ir.Ref(target))}, kw))
+}
+
+// AtenLayerNormDefault builds aten::layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool cudnn_enable=True) -> Tensor. Normalisation over the last dimensions.
+func AtenLayerNormDefault(b *ir.Builder, input *ir.Value, normalizedShape ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenLayerNormDefault, []ir.Named{KW("input", ir.Ref(input)), KW("normalized_shape", normalizedShape)}, kw))
+}
+
+// AtenLcmDefault builds aten::lcm(Tensor self, Tensor other) -> Tensor. The least common multiple.
+func AtenLcmDefault(b *ir.Builder, self *ir.Value, other *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenLcmDefault, []ir.Named{KW("self", ir.Ref(self)), KW("other", ir.Ref(other))}, kw))
+}
+
+// AtenLdexpTensor builds aten::ldexp.Tensor(Tensor self, Tensor other) -> Tensor. self times two to the power of other.
+func AtenLdexpTensor(b *ir.Builder, self *ir.Value, other *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenLdexpTensor, []ir.Named{KW("self", ir.Ref(self)), KW("other", ir.Ref(other))}, kw))
+}
+
+// AtenLeScalar builds aten::le.Scalar(Tensor self, Scalar other) -> Tensor. True where self <= other.
+func AtenLeScalar(b *ir.Builder, self *ir.Value, other ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenLeScalar, []ir.Named{KW("self", ir.Ref(self)), KW("other", other)}, kw))
+}
+
+// AtenLeTensor builds aten::le.Tensor(Tensor self, Tensor other) -> Tensor. True where self <= other.
+func AtenLeTensor(b *ir.Builder, self *ir.Value, other *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenLeTensor, []ir.Named{KW("self", ir.Ref(self)), KW("other", ir.Ref(other))}, kw))
+}
+
+// AtenLeakyReluDefault builds aten::leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor. x above zero, negative_slope*x below.
+func AtenLeakyReluDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenLeakyReluDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenLerpScalar builds aten::lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor. self + weight * (end - self).
+func AtenLerpScalar(b *ir.Builder, self *ir.Value, end *ir.Value, weight ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenLerpScalar, []ir.Named{KW("self", ir.Ref(self)), KW("end", ir.Ref(end)), KW("weight", weight)}, kw))
+}
+
+// AtenLerpTensor builds aten::lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor. self + weight * (end - self).
+func AtenLerpTensor(b *ir.Builder, self *ir.Value, end *ir.Value, weight *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenLerpTensor, []ir.Named{KW("self", ir.Ref(self)), KW("end", ir.Ref(end)), KW("weight", ir.Ref(weight))}, kw))
+}
+
+// AtenLessScalar builds aten::less.Scalar(Tensor self, Scalar other) -> Tensor. The same as aten.lt.Scalar.
+func AtenLessScalar(b *ir.Builder, self *ir.Value, other ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenLessScalar, []ir.Named{KW("self", ir.Ref(self)), KW("other", other)}, kw))
+}
+
+// AtenLessTensor builds aten::less.Tensor(Tensor self, Tensor other) -> Tensor. The same as aten.lt.Tensor.
+func AtenLessTensor(b *ir.Builder, self *ir.Value, other *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenLessTensor, []ir.Named{KW("self", ir.Ref(self)), KW("other", ir.Ref(other))}, kw))
+}
+
+// AtenLessEqualScalar builds aten::less_equal.Scalar(Tensor self, Scalar other) -> Tensor. The same as aten.le.Scalar.
+func AtenLessEqualScalar(b *ir.Builder, self *ir.Value, other ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenLessEqualScalar, []ir.Named{KW("self", ir.Ref(self)), KW("other", other)}, kw))
+}
+
+// AtenLessEqualTensor builds aten::less_equal.Tensor(Tensor self, Tensor other) -> Tensor. The same as aten.le.Tensor.
+func AtenLessEqualTensor(b *ir.Builder, self *ir.Value, other *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenLessEqualTensor, []ir.Named{KW("self", ir.Ref(self)), KW("other", ir.Ref(other))}, kw))
+}
+
+// AtenLgammaDefault builds aten::lgamma(Tensor self) -> Tensor. The logarithm of the absolute value of the gamma function.
+func AtenLgammaDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenLgammaDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenLiftDefault builds aten::lift(Tensor self) -> Tensor. The input, lifted into the tracing context.
+func AtenLiftDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenLiftDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenLiftFreshDefault builds aten::lift_fresh(Tensor(a) self) -> Tensor(a). The input, lifted into the tracing context.
+func AtenLiftFreshDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenLiftFreshDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenLiftFreshCopyDefault builds aten::lift_fresh_copy(Tensor self) -> Tensor. A copy of a constant made inside the program.
+func AtenLiftFreshCopyDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenLiftFreshCopyDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenLinalgCholeskyDefault builds aten::linalg_cholesky(Tensor self, *, bool upper=False) -> Tensor. The Cholesky factor of positive definite matrices.
+func AtenLinalgCholeskyDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenLinalgCholeskyDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenLinalgCholeskyExDefault builds aten::linalg_cholesky_ex(Tensor self, *, bool upper=False, bool check_errors=False) -> (Tensor L, Tensor info). The Cholesky factor and an error code.
+func AtenLinalgCholeskyExDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Node {
+	return build(b, ops.AtenLinalgCholeskyExDefault, []ir.Named{KW("self", ir.Ref(self))}, kw)
+}
+
+// AtenLinalgCrossDefault builds aten::linalg_cross(Tensor self, Tensor other, *, int dim=-1) -> Tensor. The cross product along a dimension.
+func AtenLinalgCrossDefault(b *ir.Builder, self *ir.Value, other *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenLinalgCrossDefault, []ir.Named{KW("self", ir.Ref(self)), KW("other", ir.Ref(other))}, kw))
+}
+
+// AtenLinalgDetDefault builds aten::linalg_det(Tensor A) -> Tensor. The determinant of square matrices.
+func AtenLinalgDetDefault(b *ir.Builder, a *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenLinalgDetDefault, []ir.Named{KW("A", ir.Ref(a))}, kw))
+}
+
+// AtenLinalgDiagonalDefault builds aten::linalg_diagonal(Tensor(a) A, *, int offset=0, int dim1=-2, int dim2=-1) -> Tensor(a). The diagonal of two dimensions.
+func AtenLinalgDiagonalDefault(b *ir.Builder, a *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenLinalgDiagonalDefault, []ir.Named{KW("A", ir.Ref(a))}, kw))
+}
+
+// AtenLinalgInvDefault builds aten::linalg_inv(Tensor A) -> Tensor. The inverse of square matrices.
+func AtenLinalgInvDefault(b *ir.Builder, a *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenLinalgInvDefault, []ir.Named{KW("A", ir.Ref(a))}, kw))
+}
+
+// AtenLinalgInvExDefault builds aten::linalg_inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info). The inverse of square matrices and an error code.
+func AtenLinalgInvExDefault(b *ir.Builder, a *ir.Value, kw ...ir.Named) *ir.Node {
+	return build(b, ops.AtenLinalgInvExDefault, []ir.Named{KW("A", ir.Ref(a))}, kw)
+}
+
+// AtenLinalgMatmulDefault builds aten::linalg_matmul(Tensor self, Tensor other) -> Tensor. The matrix product of any ranks, batches broadcast.
+func AtenLinalgMatmulDefault(b *ir.Builder, self *ir.Value, other *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenLinalgMatmulDefault, []ir.Named{KW("self", ir.Ref(self)), KW("other", ir.Ref(other))}, kw))
+}
+
+// AtenLinalgMatrixExpDefault builds aten::linalg_matrix_exp(Tensor self) -> Tensor. The exponential of a square matrix.
+func AtenLinalgMatrixExpDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenLinalgMatrixExpDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenLinalgMatrixNormDefault builds aten::linalg_matrix_norm(Tensor self, Scalar ord, int[] dim=[-2, -1], bool keepdim=False, *, ScalarType? dtype=None) -> Tensor. A matrix norm over two dimensions.
+func AtenLinalgMatrixNormDefault(b *ir.Builder, self *ir.Value, ord ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenLinalgMatrixNormDefault, []ir.Named{KW("self", ir.Ref(self)), KW("ord", ord)}, kw))
+}
+
+// AtenLinalgMatrixNormStrOrd builds aten::linalg_matrix_norm.str_ord(Tensor self, str ord='fro', int[] dim=[-2, -1], bool keepdim=False, *, ScalarType? dtype=None) -> Tensor. A matrix norm over two dimensions.
+func AtenLinalgMatrixNormStrOrd(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenLinalgMatrixNormStrOrd, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenLinalgMatrixPowerDefault builds aten::linalg_matrix_power(Tensor self, int n) -> Tensor. A square matrix to an integer power.
+func AtenLinalgMatrixPowerDefault(b *ir.Builder, self *ir.Value, n ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenLinalgMatrixPowerDefault, []ir.Named{KW("self", ir.Ref(self)), KW("n", n)}, kw))
+}
+
+// AtenLinalgMultiDotDefault builds aten::linalg_multi_dot(Tensor[] tensors) -> Tensor. The product of several matrices.
+func AtenLinalgMultiDotDefault(b *ir.Builder, tensors []*ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenLinalgMultiDotDefault, []ir.Named{KW("tensors", ir.Refs(tensors...))}, kw))
+}
+
+// AtenLinalgNormDefault builds aten::linalg_norm(Tensor self, Scalar? ord=None, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor. A vector or matrix norm, by ord and dim.
+func AtenLinalgNormDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenLinalgNormDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenLinalgNormOrdStr builds aten::linalg_norm.ord_str(Tensor self, str ord, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor. A vector or matrix norm, by ord and dim.
+func AtenLinalgNormOrdStr(b *ir.Builder, self *ir.Value, ord ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenLinalgNormOrdStr, []ir.Named{KW("self", ir.Ref(self)), KW("ord", ord)}, kw))
+}
+
+// AtenLinalgSolveDefault builds aten::linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor. The solution of A X = B.
+func AtenLinalgSolveDefault(b *ir.Builder, a *ir.Value, bArg *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenLinalgSolveDefault, []ir.Named{KW("A", ir.Ref(a)), KW("B", ir.Ref(bArg))}, kw))
+}
+
+// AtenLinalgSolveTriangularDefault builds aten::linalg_solve_triangular(Tensor self, Tensor B, *, bool upper, bool left=True, bool unitriangular=False) -> Tensor. The solution of A X = B with a triangular A.
+func AtenLinalgSolveTriangularDefault(b *ir.Builder, self *ir.Value, bArg *ir.Value, upper ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenLinalgSolveTriangularDefault, []ir.Named{KW("self", ir.Ref(self)), KW("B", ir.Ref(bArg)), KW("upper", upper)}, kw))
+}
+
+// AtenLinalgVecdotDefault builds aten::linalg_vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor. Inner products along a dimension.
+func AtenLinalgVecdotDefault(b *ir.Builder, x *ir.Value, y *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenLinalgVecdotDefault, []ir.Named{KW("x", ir.Ref(x)), KW("y", ir.Ref(y))}, kw))
+}
+
+// AtenLinalgVectorNormDefault builds aten::linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor. The vector norm of order ord over the given dimensions.
+func AtenLinalgVectorNormDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenLinalgVectorNormDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenLinearDefault builds aten::linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor. input @ weight^T + bias.
+func AtenLinearDefault(b *ir.Builder, input *ir.Value, weight *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenLinearDefault, []ir.Named{KW("input", ir.Ref(input)), KW("weight", ir.Ref(weight))}, kw))
+}
+
+// AtenLinspaceScalarTensor builds aten::linspace.Scalar_Tensor(Scalar start, Tensor end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor. Evenly spaced numbers from start to end, both included.
+func AtenLinspaceScalarTensor(b *ir.Builder, start ir.Arg, end *ir.Value, steps ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenLinspaceScalarTensor, []ir.Named{KW("start", start), KW("end", ir.Ref(end)), KW("steps", steps)}, kw))
+}
+
+// AtenLinspaceTensorScalar builds aten::linspace.Tensor_Scalar(Tensor start, Scalar end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor. Evenly spaced numbers from start to end, both included.
+func AtenLinspaceTensorScalar(b *ir.Builder, start *ir.Value, end ir.Arg, steps ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenLinspaceTensorScalar, []ir.Named{KW("start", ir.Ref(start)), KW("end", end), KW("steps", steps)}, kw))
+}
+
+// AtenLinspaceTensorTensor builds aten::linspace.Tensor_Tensor(Tensor start, Tensor end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor. Evenly spaced numbers from start to end, both included.
+func AtenLinspaceTensorTensor(b *ir.Builder, start *ir.Value, end *ir.Value, steps ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenLinspaceTensorTensor, []ir.Named{KW("start", ir.Ref(start)), KW("end", ir.Ref(end)), KW("steps", steps)}, kw))
+}
+
+// AtenLinspaceDefault builds aten::linspace(Scalar start, Scalar end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor. Evenly spaced numbers from start to end, both included.
+func AtenLinspaceDefault(b *ir.Builder, start ir.Arg, end ir.Arg, steps ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenLinspaceDefault, []ir.Named{KW("start", start), KW("end", end), KW("steps", steps)}, kw))
+}
+
+// AtenLogDefault builds aten::log(Tensor self) -> Tensor. The natural logarithm of every element.
+func AtenLogDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenLogDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenLog10Default builds aten::log10(Tensor self) -> Tensor. The logarithm to base ten.
+func AtenLog10Default(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenLog10Default, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenLog1pDefault builds aten::log1p(Tensor self) -> Tensor. log(1 + x), accurate near zero.
+func AtenLog1pDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenLog1pDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenLog2Default builds aten::log2(Tensor self) -> Tensor. The logarithm to base two.
+func AtenLog2Default(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenLog2Default, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenLogSigmoidDefault builds aten::log_sigmoid(Tensor self) -> Tensor. log(sigmoid(x)).
+func AtenLogSigmoidDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenLogSigmoidDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenLogSigmoidForwardDefault builds aten::log_sigmoid_forward(Tensor self) -> (Tensor output, Tensor buffer). log(sigmoid(x)) and a buffer.
+func AtenLogSigmoidForwardDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Node {
+	return build(b, ops.AtenLogSigmoidForwardDefault, []ir.Named{KW("self", ir.Ref(self))}, kw)
+}
+
+// AtenLogSoftmaxInt builds aten::log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor. The logarithm of softmax.
+func AtenLogSoftmaxInt(b *ir.Builder, self *ir.Value, dim ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenLogSoftmaxInt, []ir.Named{KW("self", ir.Ref(self)), KW("dim", dim)}, kw))
+}
+
+// AtenLogaddexpDefault builds aten::logaddexp(Tensor self, Tensor other) -> Tensor. log(exp(self) + exp(other)).
+func AtenLogaddexpDefault(b *ir.Builder, self *ir.Value, other *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenLogaddexpDefault, []ir.Named{KW("self", ir.Ref(self)), KW("other", ir.Ref(other))}, kw))
+}
+
+// AtenLogaddexp2Default builds aten::logaddexp2(Tensor self, Tensor other) -> Tensor. log2(2^self + 2^other).
+func AtenLogaddexp2Default(b *ir.Builder, self *ir.Value, other *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenLogaddexp2Default, []ir.Named{KW("self", ir.Ref(self)), KW("other", ir.Ref(other))}, kw))
+}
+
+// AtenLogcumsumexpDefault builds aten::logcumsumexp(Tensor self, int dim) -> Tensor. The logarithm of running sums of exponentials.
+func AtenLogcumsumexpDefault(b *ir.Builder, self *ir.Value, dim ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenLogcumsumexpDefault, []ir.Named{KW("self", ir.Ref(self)), KW("dim", dim)}, kw))
+}
+
+// AtenLogdetDefault builds aten::logdet(Tensor self) -> Tensor. The logarithm of the determinant.
+func AtenLogdetDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenLogdetDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenLogicalAndDefault builds aten::logical_and(Tensor self, Tensor other) -> Tensor. True where both are not zero.
+func AtenLogicalAndDefault(b *ir.Builder, self *ir.Value, other *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenLogicalAndDefault, []ir.Named{KW("self", ir.Ref(self)), KW("other", ir.Ref(other))}, kw))
+}
+
+// AtenLogicalNotDefault builds aten::logical_not(Tensor self) -> Tensor. True where the element is zero.
+func AtenLogicalNotDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenLogicalNotDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenLogicalOrDefault builds aten::logical_or(Tensor self, Tensor other) -> Tensor. True where one is not zero.
+func AtenLogicalOrDefault(b *ir.Builder, self *ir.Value, other *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenLogicalOrDefault, []ir.Named{KW("self", ir.Ref(self)), KW("other", ir.Ref(other))}, kw))
+}
+
+// AtenLogicalXorDefault builds aten::logical_xor(Tensor self, Tensor other) -> Tensor. True where exactly one is not zero.
+func AtenLogicalXorDefault(b *ir.Builder, self *ir.Value, other *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenLogicalXorDefault, []ir.Named{KW("self", ir.Ref(self)), KW("other", ir.Ref(other))}, kw))
+}
+
+// AtenLogitDefault builds aten::logit(Tensor self, float? eps=None) -> Tensor. log(x / (1 - x)), with x clamped to [eps, 1 - eps] where eps is given.
+func AtenLogitDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenLogitDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenLogspaceScalarTensor builds aten::logspace.Scalar_Tensor(Scalar start, Tensor end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor. base to the power of evenly spaced numbers.
+func AtenLogspaceScalarTensor(b *ir.Builder, start ir.Arg, end *ir.Value, steps ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenLogspaceScalarTensor, []ir.Named{KW("start", start), KW("end", ir.Ref(end)), KW("steps", steps)}, kw))
+}
+
+// AtenLogspaceTensorScalar builds aten::logspace.Tensor_Scalar(Tensor start, Scalar end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor. base to the power of evenly spaced numbers.
+func AtenLogspaceTensorScalar(b *ir.Builder, start *ir.Value, end ir.Arg, steps ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenLogspaceTensorScalar, []ir.Named{KW("start", ir.Ref(start)), KW("end", end), KW("steps", steps)}, kw))
+}
+
+// AtenLogspaceTensorTensor builds aten::logspace.Tensor_Tensor(Tensor start, Tensor end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor. base to the power of evenly spaced numbers.
+func AtenLogspaceTensorTensor(b *ir.Builder, start *ir.Value, end *ir.Value, steps ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenLogspaceTensorTensor, []ir.Named{KW("start", ir.Ref(start)), KW("end", ir.Ref(end)), KW("steps", steps)}, kw))
+}
+
+// AtenLogspaceDefault builds aten::logspace(Scalar start, Scalar end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor. base to the power of evenly spaced numbers.
+func AtenLogspaceDefault(b *ir.Builder, start ir.Arg, end ir.Arg, steps ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenLogspaceDefault, []ir.Named{KW("start", start), KW("end", end), KW("steps", steps)}, kw))
+}
+
+// AtenLogsumexpDefault builds aten::logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor. log of the sum of exponentials over the given dimensions.
+func AtenLogsumexpDefault(b *ir.Builder, self *ir.Value, dim ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenLogsumexpDefault, []ir.Named{KW("self", ir.Ref(self)), KW("dim", dim)}, kw))
+}
+
+// AtenLstmInput builds aten::lstm.input(Tensor input, Tensor[] hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor, Tensor). A long short-term memory network over padded sequences.
+func AtenLstmInput(b *ir.Builder, input *ir.Value, hx []*ir.Value, params []*ir.Value, hasBiases ir.Arg, numLayers ir.Arg, dropout ir.Arg, train ir.Arg, bidirectional ir.Arg, batchFirst ir.Arg, kw ...ir.Named) *ir.Node {
+	return build(b, ops.AtenLstmInput, []ir.Named{KW("input", ir.Ref(input)), KW("hx", ir.Refs(hx...)), KW("params", ir.Refs(params...)), KW("has_biases", hasBiases), KW("num_layers", numLayers), KW("dropout", dropout), KW("train", train), KW("bidirectional", bidirectional), KW("batch_first", batchFirst)}, kw)
+}
+
+// AtenLstmCellDefault builds aten::lstm_cell(Tensor input, Tensor[] hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> (Tensor, Tensor). One step of a long short-term memory.
+func AtenLstmCellDefault(b *ir.Builder, input *ir.Value, hx []*ir.Value, wIh *ir.Value, wHh *ir.Value, kw ...ir.Named) *ir.Node {
+	return build(b, ops.AtenLstmCellDefault, []ir.Named{KW("input", ir.Ref(input)), KW("hx", ir.Refs(hx...)), KW("w_ih", ir.Ref(wIh)), KW("w_hh", ir.Ref(wHh))}, kw)
+}
+
+// AtenLtScalar builds aten::lt.Scalar(Tensor self, Scalar other) -> Tensor. True where self < other.
+func AtenLtScalar(b *ir.Builder, self *ir.Value, other ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenLtScalar, []ir.Named{KW("self", ir.Ref(self)), KW("other", other)}, kw))
+}
+
+// AtenLtTensor builds aten::lt.Tensor(Tensor self, Tensor other) -> Tensor. True where self < other.
+func AtenLtTensor(b *ir.Builder, self *ir.Value, other *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenLtTensor, []ir.Named{KW("self", ir.Ref(self)), KW("other", ir.Ref(other))}, kw))
+}
+
+// AtenMHDefault builds aten::mH(Tensor(a) self) -> Tensor(a). The last two dimensions exchanged, conjugated.
+func AtenMHDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenMHDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenMTDefault builds aten::mT(Tensor(a) self) -> Tensor(a). The last two dimensions exchanged.
+func AtenMTDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenMTDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenMarginRankingLossDefault builds aten::margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, float margin=0.0, int reduction=1) -> Tensor. The margin ranking loss, reduced.
+func AtenMarginRankingLossDefault(b *ir.Builder, input1 *ir.Value, input2 *ir.Value, target *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenMarginRankingLossDefault, []ir.Named{KW("input1", ir.Ref(input1)), KW("input2", ir.Ref(input2)), KW("target", ir.Ref(target))}, kw))
+}
+
+// AtenMaskedFillScalar builds aten::masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor. self with a value where the mask holds.
+func AtenMaskedFillScalar(b *ir.Builder, self *ir.Value, mask *ir.Value, value ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenMaskedFillScalar, []ir.Named{KW("self", ir.Ref(self)), KW("mask", ir.Ref(mask)), KW("value", value)}, kw))
+}
+
+// AtenMaskedFillTensor builds aten::masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor. self with a value where the mask holds.
+func AtenMaskedFillTensor(b *ir.Builder, self *ir.Value, mask *ir.Value, value *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenMaskedFillTensor, []ir.Named{KW("self", ir.Ref(self)), KW("mask", ir.Ref(mask)), KW("value", ir.Ref(value))}, kw))
+}
+
+// AtenMaskedScatterDefault builds aten::masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor. self with elements of source in order where the mask holds.
+func AtenMaskedScatterDefault(b *ir.Builder, self *ir.Value, mask *ir.Value, source *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenMaskedScatterDefault, []ir.Named{KW("self", ir.Ref(self)), KW("mask", ir.Ref(mask)), KW("source", ir.Ref(source))}, kw))
+}
+
+// AtenMaskedSelectDefault builds aten::masked_select(Tensor self, Tensor mask) -> Tensor. The elements where the mask holds, as a vector.
+func AtenMaskedSelectDefault(b *ir.Builder, self *ir.Value, mask *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenMaskedSelectDefault, []ir.Named{KW("self", ir.Ref(self)), KW("mask", ir.Ref(mask))}, kw))
+}
+
+// AtenMatmulDefault builds aten::matmul(Tensor self, Tensor other) -> Tensor. The matrix product of any ranks, batches broadcast.
+func AtenMatmulDefault(b *ir.Builder, self *ir.Value, other *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenMatmulDefault, []ir.Named{KW("self", ir.Ref(self)), KW("other", ir.Ref(other))}, kw))
+}
+
+// AtenMatrixHDefault builds aten::matrix_H(Tensor(a) self) -> Tensor(a). A matrix transposed and conjugated.
+func AtenMatrixHDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenMatrixHDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenMatrixExpDefault builds aten::matrix_exp(Tensor self) -> Tensor. The exponential of a square matrix.
+func AtenMatrixExpDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenMatrixExpDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenMaxDefault builds aten::max(Tensor self) -> Tensor. The largest of all elements.
+func AtenMaxDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenMaxDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenMaxDim builds aten::max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices). The largest element over one dimension and the index of it.
+func AtenMaxDim(b *ir.Builder, self *ir.Value, dim ir.Arg, kw ...ir.Named) *ir.Node {
+	return build(b, ops.AtenMaxDim, []ir.Named{KW("self", ir.Ref(self)), KW("dim", dim)}, kw)
+}
+
+// AtenMaxOther builds aten::max.other(Tensor self, Tensor other) -> Tensor. The larger of two elements; NaN wins.
+func AtenMaxOther(b *ir.Builder, self *ir.Value, other *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenMaxOther, []ir.Named{KW("self", ir.Ref(self)), KW("other", ir.Ref(other))}, kw))
+}
+
+// AtenMaxPool1dDefault builds aten::max_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=[0], int[1] dilation=[1], bool ceil_mode=False) -> Tensor. Maxima of windows of one dimension.
+func AtenMaxPool1dDefault(b *ir.Builder, self *ir.Value, kernelSize ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenMaxPool1dDefault, []ir.Named{KW("self", ir.Ref(self)), KW("kernel_size", kernelSize)}, kw))
+}
+
+// AtenMaxPool1dWithIndicesDefault builds aten::max_pool1d_with_indices(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=[0], int[1] dilation=[1], bool ceil_mode=False) -> (Tensor, Tensor). Maxima of windows and their flat indices.
+func AtenMaxPool1dWithIndicesDefault(b *ir.Builder, self *ir.Value, kernelSize ir.Arg, kw ...ir.Named) *ir.Node {
+	return build(b, ops.AtenMaxPool1dWithIndicesDefault, []ir.Named{KW("self", ir.Ref(self)), KW("kernel_size", kernelSize)}, kw)
+}
+
+// AtenMaxPool2dDefault builds aten::max_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> Tensor. Maxima of windows of two dimensions.
+func AtenMaxPool2dDefault(b *ir.Builder, self *ir.Value, kernelSize ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenMaxPool2dDefault, []ir.Named{KW("self", ir.Ref(self)), KW("kernel_size", kernelSize)}, kw))
+}
+
+// AtenMaxPool2dWithIndicesDefault builds aten::max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor). Maxima of windows and their flat indices.
+func AtenMaxPool2dWithIndicesDefault(b *ir.Builder, self *ir.Value, kernelSize ir.Arg, kw ...ir.Named) *ir.Node {
+	return build(b, ops.AtenMaxPool2dWithIndicesDefault, []ir.Named{KW("self", ir.Ref(self)), KW("kernel_size", kernelSize)}, kw)
+}
+
+// AtenMaxPool3dDefault builds aten::max_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] dilation=1, bool ceil_mode=False) -> Tensor. Maxima of windows of three dimensions.
+func AtenMaxPool3dDefault(b *ir.Builder, self *ir.Value, kernelSize ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenMaxPool3dDefault, []ir.Named{KW("self", ir.Ref(self)), KW("kernel_size", kernelSize)}, kw))
+}
+
+// AtenMaxPool3dWithIndicesDefault builds aten::max_pool3d_with_indices(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor). Maxima of windows and their flat indices.
+func AtenMaxPool3dWithIndicesDefault(b *ir.Builder, self *ir.Value, kernelSize ir.Arg, kw ...ir.Named) *ir.Node {
+	return build(b, ops.AtenMaxPool3dWithIndicesDefault, []ir.Named{KW("self", ir.Ref(self)), KW("kernel_size", kernelSize)}, kw)
+}
+
+// AtenMaxUnpool2dDefault builds aten::max_unpool2d(Tensor self, Tensor indices, SymInt[2] output_size) -> Tensor. Values put back to the places that max pooling took them from.
+func AtenMaxUnpool2dDefault(b *ir.Builder, self *ir.Value, indices *ir.Value, outputSize ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenMaxUnpool2dDefault, []ir.Named{KW("self", ir.Ref(self)), KW("indices", ir.Ref(indices)), KW("output_size", outputSize)}, kw))
+}
+
+// AtenMaxUnpool3dDefault builds aten::max_unpool3d(Tensor self, Tensor indices, SymInt[3] output_size, int[3] stride, int[3] padding) -> Tensor. Values put back to the places that max pooling took them from.
+func AtenMaxUnpool3dDefault(b *ir.Builder, self *ir.Value, indices *ir.Value, outputSize ir.Arg, stride ir.Arg, padding ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenMaxUnpool3dDefault, []ir.Named{KW("self", ir.Ref(self)), KW("indices", ir.Ref(indices)), KW("output_size", outputSize), KW("stride", stride), KW("padding", padding)}, kw))
+}
+
+// AtenMaximumDefault builds aten::maximum(Tensor self, Tensor other) -> Tensor. The larger of two elements; NaN wins.
+func AtenMaximumDefault(b *ir.Builder, self *ir.Value, other *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenMaximumDefault, []ir.Named{KW("self", ir.Ref(self)), KW("other", ir.Ref(other))}, kw))
+}
+
+// AtenMeanDefault builds aten::mean(Tensor self, *, ScalarType? dtype=None) -> Tensor. The mean of all elements.
+func AtenMeanDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenMeanDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenMeanDim builds aten::mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor. The mean over the given dimensions.
+func AtenMeanDim(b *ir.Builder, self *ir.Value, dim ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenMeanDim, []ir.Named{KW("self", ir.Ref(self)), KW("dim", dim)}, kw))
+}
+
+// AtenMedianDefault builds aten::median(Tensor self) -> Tensor. The lower median of all elements.
+func AtenMedianDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenMedianDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenMedianDim builds aten::median.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices). The lower median over one dimension and its index.
+func AtenMedianDim(b *ir.Builder, self *ir.Value, dim ir.Arg, kw ...ir.Named) *ir.Node {
+	return build(b, ops.AtenMedianDim, []ir.Named{KW("self", ir.Ref(self)), KW("dim", dim)}, kw)
+}
+
+// AtenMeshgridDefault builds aten::meshgrid(Tensor[] tensors) -> Tensor[]. Coordinate grids of vectors.
+func AtenMeshgridDefault(b *ir.Builder, tensors []*ir.Value, kw ...ir.Named) *ir.Node {
+	return build(b, ops.AtenMeshgridDefault, []ir.Named{KW("tensors", ir.Refs(tensors...))}, kw)
+}
+
+// AtenMeshgridIndexing builds aten::meshgrid.indexing(Tensor[] tensors, *, str indexing) -> Tensor[]. Coordinate grids of vectors.
+func AtenMeshgridIndexing(b *ir.Builder, tensors []*ir.Value, indexing ir.Arg, kw ...ir.Named) *ir.Node {
+	return build(b, ops.AtenMeshgridIndexing, []ir.Named{KW("tensors", ir.Refs(tensors...)), KW("indexing", indexing)}, kw)
+}
+
+// AtenMinDefault builds aten::min(Tensor self) -> Tensor. The smallest of all elements.
+func AtenMinDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenMinDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenMinDim builds aten::min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices). The smallest element over one dimension and the index of it.
+func AtenMinDim(b *ir.Builder, self *ir.Value, dim ir.Arg, kw ...ir.Named) *ir.Node {
+	return build(b, ops.AtenMinDim, []ir.Named{KW("self", ir.Ref(self)), KW("dim", dim)}, kw)
+}
+
+// AtenMinOther builds aten::min.other(Tensor self, Tensor other) -> Tensor. The smaller of two elements; NaN wins.
+func AtenMinOther(b *ir.Builder, self *ir.Value, other *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenMinOther, []ir.Named{KW("self", ir.Ref(self)), KW("other", ir.Ref(other))}, kw))
+}
+
+// AtenMinimumDefault builds aten::minimum(Tensor self, Tensor other) -> Tensor. The smaller of two elements; NaN wins.
+func AtenMinimumDefault(b *ir.Builder, self *ir.Value, other *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenMinimumDefault, []ir.Named{KW("self", ir.Ref(self)), KW("other", ir.Ref(other))}, kw))
+}
+
+// AtenMishDefault builds aten::mish(Tensor self) -> Tensor. x * tanh(softplus(x)).
+func AtenMishDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenMishDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenMmDefault builds aten::mm(Tensor self, Tensor mat2) -> Tensor. The product of two matrices.
+func AtenMmDefault(b *ir.Builder, self *ir.Value, mat2 *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenMmDefault, []ir.Named{KW("self", ir.Ref(self)), KW("mat2", ir.Ref(mat2))}, kw))
+}
+
+// AtenMmDtype builds aten::mm.dtype(Tensor self, Tensor mat2, ScalarType out_dtype) -> Tensor. The product of two matrices in another element type.
+func AtenMmDtype(b *ir.Builder, self *ir.Value, mat2 *ir.Value, outDtype ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenMmDtype, []ir.Named{KW("self", ir.Ref(self)), KW("mat2", ir.Ref(mat2)), KW("out_dtype", outDtype)}, kw))
+}
+
+// AtenModeDefault builds aten::mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices). The most frequent element over one dimension and an index of it.
+func AtenModeDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Node {
+	return build(b, ops.AtenModeDefault, []ir.Named{KW("self", ir.Ref(self))}, kw)
+}
+
+// AtenMoveaxisIntlist builds aten::moveaxis.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a). The same as aten.movedim.intlist.
+func AtenMoveaxisIntlist(b *ir.Builder, self *ir.Value, source ir.Arg, destination ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenMoveaxisIntlist, []ir.Named{KW("self", ir.Ref(self)), KW("source", source), KW("destination", destination)}, kw))
+}
+
+// AtenMovedimInt builds aten::movedim.int(Tensor(a) self, int source, int destination) -> Tensor(a). Dimensions moved to other places, the rest in order.
+func AtenMovedimInt(b *ir.Builder, self *ir.Value, source ir.Arg, destination ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenMovedimInt, []ir.Named{KW("self", ir.Ref(self)), KW("source", source), KW("destination", destination)}, kw))
+}
+
+// AtenMovedimIntlist builds aten::movedim.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a). Dimensions moved to other places, the rest in order.
+func AtenMovedimIntlist(b *ir.Builder, self *ir.Value, source ir.Arg, destination ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenMovedimIntlist, []ir.Named{KW("self", ir.Ref(self)), KW("source", source), KW("destination", destination)}, kw))
+}
+
+// AtenMseLossDefault builds aten::mse_loss(Tensor self, Tensor target, int reduction=1) -> Tensor. The squared difference, reduced.
+func AtenMseLossDefault(b *ir.Builder, self *ir.Value, target *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenMseLossDefault, []ir.Named{KW("self", ir.Ref(self)), KW("target", ir.Ref(target))}, kw))
+}
+
+// AtenMsortDefault builds aten::msort(Tensor self) -> Tensor. Elements in order along the first dimension.
+func AtenMsortDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenMsortDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenMulScalar builds aten::mul.Scalar(Tensor self, Scalar other) -> Tensor. self * other with broadcasting and type promotion.
+func AtenMulScalar(b *ir.Builder, self *ir.Value, other ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenMulScalar, []ir.Named{KW("self", ir.Ref(self)), KW("other", other)}, kw))
+}
+
+// AtenMulTensor builds aten::mul.Tensor(Tensor self, Tensor other) -> Tensor. self * other with broadcasting and type promotion.
+func AtenMulTensor(b *ir.Builder, self *ir.Value, other *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenMulTensor, []ir.Named{KW("self", ir.Ref(self)), KW("other", ir.Ref(other))}, kw))
+}
+
+// AtenMultinomialDefault builds aten::multinomial(Tensor self, SymInt num_samples, bool replacement=False, *, Generator? generator=None) -> Tensor. Indices drawn by weight.
+func AtenMultinomialDefault(b *ir.Builder, self *ir.Value, numSamples ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenMultinomialDefault, []ir.Named{KW("self", ir.Ref(self)), KW("num_samples", numSamples)}, kw))
+}
+
+// AtenMultiplyScalar builds aten::multiply.Scalar(Tensor self, Scalar other) -> Tensor. The same as aten.mul.Scalar.
+func AtenMultiplyScalar(b *ir.Builder, self *ir.Value, other ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenMultiplyScalar, []ir.Named{KW("self", ir.Ref(self)), KW("other", other)}, kw))
+}
+
+// AtenMultiplyTensor builds aten::multiply.Tensor(Tensor self, Tensor other) -> Tensor. The same as aten.mul.Tensor.
+func AtenMultiplyTensor(b *ir.Builder, self *ir.Value, other *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenMultiplyTensor, []ir.Named{KW("self", ir.Ref(self)), KW("other", ir.Ref(other))}, kw))
+}
+
+// AtenMvDefault builds aten::mv(Tensor self, Tensor vec) -> Tensor. The product of a matrix and a vector.
+func AtenMvDefault(b *ir.Builder, self *ir.Value, vec *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenMvDefault, []ir.Named{KW("self", ir.Ref(self)), KW("vec", ir.Ref(vec))}, kw))
+}
+
+// AtenMvlgammaDefault builds aten::mvlgamma(Tensor self, int p) -> Tensor. The multivariate log-gamma function of dimension p.
+func AtenMvlgammaDefault(b *ir.Builder, self *ir.Value, p ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenMvlgammaDefault, []ir.Named{KW("self", ir.Ref(self)), KW("p", p)}, kw))
+}
+
+// AtenNanToNumDefault builds aten::nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor. NaN and infinities replaced by finite numbers.
+func AtenNanToNumDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenNanToNumDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenNanmeanDefault builds aten::nanmean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor. The mean of the elements that are not NaN.
+func AtenNanmeanDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenNanmeanDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenNanmedianDefault builds aten::nanmedian(Tensor self) -> Tensor. The lower median of the elements that are not NaN.
+func AtenNanmedianDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenNanmedianDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenNanmedianDim builds aten::nanmedian.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices). The lower median over one dimension without NaN, and its index.
+func AtenNanmedianDim(b *ir.Builder, self *ir.Value, dim ir.Arg, kw ...ir.Named) *ir.Node {
+	return build(b, ops.AtenNanmedianDim, []ir.Named{KW("self", ir.Ref(self)), KW("dim", dim)}, kw)
+}
+
+// AtenNanquantileDefault builds aten::nanquantile(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation='linear') -> Tensor. Quantiles of the elements that are not NaN.
+func AtenNanquantileDefault(b *ir.Builder, self *ir.Value, q *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenNanquantileDefault, []ir.Named{KW("self", ir.Ref(self)), KW("q", ir.Ref(q))}, kw))
+}
+
+// AtenNanquantileScalar builds aten::nanquantile.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, str interpolation='linear') -> Tensor. Quantiles of the elements that are not NaN.
+func AtenNanquantileScalar(b *ir.Builder, self *ir.Value, q ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenNanquantileScalar, []ir.Named{KW("self", ir.Ref(self)), KW("q", q)}, kw))
+}
+
+// AtenNansumDefault builds aten::nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor. The sum with NaN counted as zero.
+func AtenNansumDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenNansumDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenNarrowTensor builds aten::narrow.Tensor(Tensor(a) self, int dim, Tensor start, SymInt length) -> Tensor(a). length elements from start along a dimension.
+func AtenNarrowTensor(b *ir.Builder, self *ir.Value, dim ir.Arg, start *ir.Value, length ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenNarrowTensor, []ir.Named{KW("self", ir.Ref(self)), KW("dim", dim), KW("start", ir.Ref(start)), KW("length", length)}, kw))
+}
+
+// AtenNarrowDefault builds aten::narrow(Tensor(a) self, int dim, SymInt start, SymInt length) -> Tensor(a). length elements from start along a dimension.
+func AtenNarrowDefault(b *ir.Builder, self *ir.Value, dim ir.Arg, start ir.Arg, length ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenNarrowDefault, []ir.Named{KW("self", ir.Ref(self)), KW("dim", dim), KW("start", start), KW("length", length)}, kw))
+}
+
+// AtenNarrowCopyDefault builds aten::narrow_copy(Tensor self, int dim, SymInt start, SymInt length) -> Tensor. The same as aten.narrow, as a copy.
+func AtenNarrowCopyDefault(b *ir.Builder, self *ir.Value, dim ir.Arg, start ir.Arg, length ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenNarrowCopyDefault, []ir.Named{KW("self", ir.Ref(self)), KW("dim", dim), KW("start", start), KW("length", length)}, kw))
+}
+
+// AtenNativeBatchNormDefault builds aten::native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor). Batch normalisation with the saved statistics.
+func AtenNativeBatchNormDefault(b *ir.Builder, input *ir.Value, weight *ir.Value, bias *ir.Value, runningMean *ir.Value, runningVar *ir.Value, training ir.Arg, momentum ir.Arg, eps ir.Arg, kw ...ir.Named) *ir.Node {
+	return build(b, ops.AtenNativeBatchNormDefault, []ir.Named{KW("input", ir.Ref(input)), KW("weight", ir.Ref(weight)), KW("bias", ir.Ref(bias)), KW("running_mean", ir.Ref(runningMean)), KW("running_var", ir.Ref(runningVar)), KW("training", training), KW("momentum", momentum), KW("eps", eps)}, kw)
+}
+
+// AtenNativeChannelShuffleDefault builds aten::native_channel_shuffle(Tensor self, SymInt groups) -> Tensor. Channels of groups interleaved.
+func AtenNativeChannelShuffleDefault(b *ir.Builder, self *ir.Value, groups ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenNativeChannelShuffleDefault, []ir.Named{KW("self", ir.Ref(self)), KW("groups", groups)}, kw))
+}
+
+// AtenNativeDropoutDefault builds aten::native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor). Dropout and its mask.
+func AtenNativeDropoutDefault(b *ir.Builder, input *ir.Value, p ir.Arg, train ir.Arg, kw ...ir.Named) *ir.Node {
+	return build(b, ops.AtenNativeDropoutDefault, []ir.Named{KW("input", ir.Ref(input)), KW("p", p), KW("train", train)}, kw)
+}
+
+// AtenNativeGroupNormDefault builds aten::native_group_norm(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, SymInt HxW, int group, float eps) -> (Tensor, Tensor, Tensor). Normalisation over groups of channels, with mean and 1/std.
+func AtenNativeGroupNormDefault(b *ir.Builder, input *ir.Value, weight *ir.Value, bias *ir.Value, n ir.Arg, c ir.Arg, hxW ir.Arg, group ir.Arg, eps ir.Arg, kw ...ir.Named) *ir.Node {
+	return build(b, ops.AtenNativeGroupNormDefault, []ir.Named{KW("input", ir.Ref(input)), KW("weight", ir.Ref(weight)), KW("bias", ir.Ref(bias)), KW("N", n), KW("C", c), KW("HxW", hxW), KW("group", group), KW("eps", eps)}, kw)
+}
+
+// AtenNativeLayerNormDefault builds aten::native_layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor, Tensor, Tensor). Normalisation over the last dimensions, with mean and 1/std.
+func AtenNativeLayerNormDefault(b *ir.Builder, input *ir.Value, normalizedShape ir.Arg, weight *ir.Value, bias *ir.Value, eps ir.Arg, kw ...ir.Named) *ir.Node {
+	return build(b, ops.AtenNativeLayerNormDefault, []ir.Named{KW("input", ir.Ref(input)), KW("normalized_shape", normalizedShape), KW("weight", ir.Ref(weight)), KW("bias", ir.Ref(bias)), KW("eps", eps)}, kw)
+}
+
+// AtenNeScalar builds aten::ne.Scalar(Tensor self, Scalar other) -> Tensor. True where both differ.
+func AtenNeScalar(b *ir.Builder, self *ir.Value, other ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenNeScalar, []ir.Named{KW("self", ir.Ref(self)), KW("other", other)}, kw))
+}
+
+// AtenNeTensor builds aten::ne.Tensor(Tensor self, Tensor other) -> Tensor. True where both differ.
+func AtenNeTensor(b *ir.Builder, self *ir.Value, other *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenNeTensor, []ir.Named{KW("self", ir.Ref(self)), KW("other", ir.Ref(other))}, kw))
+}
+
+// AtenNegDefault builds aten::neg(Tensor self) -> Tensor. Every element with its sign changed.
+func AtenNegDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenNegDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenNegativeDefault builds aten::negative(Tensor self) -> Tensor. The same as aten.neg.
+func AtenNegativeDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenNegativeDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenNewEmptyDefault builds aten::new_empty(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor. A tensor of the given size with the type of self; zeros here.
+func AtenNewEmptyDefault(b *ir.Builder, self *ir.Value, size ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenNewEmptyDefault, []ir.Named{KW("self", ir.Ref(self)), KW("size", size)}, kw))
+}
+
+// AtenNewEmptyStridedDefault builds aten::new_empty_strided(Tensor self, SymInt[] size, SymInt[] stride, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor. A tensor of the given size and strides with the type of self; zeros here.
+func AtenNewEmptyStridedDefault(b *ir.Builder, self *ir.Value, size ir.Arg, stride ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenNewEmptyStridedDefault, []ir.Named{KW("self", ir.Ref(self)), KW("size", size), KW("stride", stride)}, kw))
+}
+
+// AtenNewFullDefault builds aten::new_full(Tensor self, SymInt[] size, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor. A tensor of the given size filled with a value, with the type of self.
+func AtenNewFullDefault(b *ir.Builder, self *ir.Value, size ir.Arg, fillValue ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenNewFullDefault, []ir.Named{KW("self", ir.Ref(self)), KW("size", size), KW("fill_value", fillValue)}, kw))
+}
+
+// AtenNewOnesDefault builds aten::new_ones(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor. Ones of the given size with the type of self.
+func AtenNewOnesDefault(b *ir.Builder, self *ir.Value, size ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenNewOnesDefault, []ir.Named{KW("self", ir.Ref(self)), KW("size", size)}, kw))
+}
+
+// AtenNewZerosDefault builds aten::new_zeros(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor. Zeros of the given size with the type of self.
+func AtenNewZerosDefault(b *ir.Builder, self *ir.Value, size ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenNewZerosDefault, []ir.Named{KW("self", ir.Ref(self)), KW("size", size)}, kw))
+}
+
+// AtenNextafterDefault builds aten::nextafter(Tensor self, Tensor other) -> Tensor. The next floating-point number after self towards other.
+func AtenNextafterDefault(b *ir.Builder, self *ir.Value, other *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenNextafterDefault, []ir.Named{KW("self", ir.Ref(self)), KW("other", ir.Ref(other))}, kw))
+}
+
+// AtenNllLossDefault builds aten::nll_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, SymInt ignore_index=-100) -> Tensor. The negative log likelihood of classes, reduced.
+func AtenNllLossDefault(b *ir.Builder, self *ir.Value, target *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenNllLossDefault, []ir.Named{KW("self", ir.Ref(self)), KW("target", ir.Ref(target))}, kw))
+}
+
+// AtenNllLoss2dDefault builds aten::nll_loss2d(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, SymInt ignore_index=-100) -> Tensor. The negative log likelihood of classes, reduced.
+func AtenNllLoss2dDefault(b *ir.Builder, self *ir.Value, target *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenNllLoss2dDefault, []ir.Named{KW("self", ir.Ref(self)), KW("target", ir.Ref(target))}, kw))
+}
+
+// AtenNllLoss2dForwardDefault builds aten::nll_loss2d_forward(Tensor self, Tensor target, Tensor? weight, int reduction, SymInt ignore_index) -> (Tensor output, Tensor total_weight). The negative log likelihood and the total weight.
+func AtenNllLoss2dForwardDefault(b *ir.Builder, self *ir.Value, target *ir.Value, weight *ir.Value, reduction ir.Arg, ignoreIndex ir.Arg, kw ...ir.Named) *ir.Node {
+	return build(b, ops.AtenNllLoss2dForwardDefault, []ir.Named{KW("self", ir.Ref(self)), KW("target", ir.Ref(target)), KW("weight", ir.Ref(weight)), KW("reduction", reduction), KW("ignore_index", ignoreIndex)}, kw)
+}
+
+// AtenNllLossForwardDefault builds aten::nll_loss_forward(Tensor self, Tensor target, Tensor? weight, int reduction, SymInt ignore_index) -> (Tensor output, Tensor total_weight). The negative log likelihood and the total weight.
+func AtenNllLossForwardDefault(b *ir.Builder, self *ir.Value, target *ir.Value, weight *ir.Value, reduction ir.Arg, ignoreIndex ir.Arg, kw ...ir.Named) *ir.Node {
+	return build(b, ops.AtenNllLossForwardDefault, []ir.Named{KW("self", ir.Ref(self)), KW("target", ir.Ref(target)), KW("weight", ir.Ref(weight)), KW("reduction", reduction), KW("ignore_index", ignoreIndex)}, kw)
+}
+
+// AtenNllLossNdDefault builds aten::nll_loss_nd(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, SymInt ignore_index=-100) -> Tensor. The negative log likelihood of classes, reduced.
+func AtenNllLossNdDefault(b *ir.Builder, self *ir.Value, target *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenNllLossNdDefault, []ir.Named{KW("self", ir.Ref(self)), KW("target", ir.Ref(target))}, kw))
+}
+
+// AtenNonzeroDefault builds aten::nonzero(Tensor self) -> Tensor. The places of the elements that are not zero, as rows.
+func AtenNonzeroDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenNonzeroDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenNonzeroNumpyDefault builds aten::nonzero_numpy(Tensor self) -> Tensor[]. One index vector a dimension of the elements that are not zero.
+func AtenNonzeroNumpyDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Node {
+	return build(b, ops.AtenNonzeroNumpyDefault, []ir.Named{KW("self", ir.Ref(self))}, kw)
+}
+
+// AtenNonzeroStaticDefault builds aten::nonzero_static(Tensor self, *, SymInt size, int fill_value=-1) -> Tensor. nonzero with a fixed number of rows, filled up.
+func AtenNonzeroStaticDefault(b *ir.Builder, self *ir.Value, size ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenNonzeroStaticDefault, []ir.Named{KW("self", ir.Ref(self)), KW("size", size)}, kw))
+}
+
+// AtenNormScalar builds aten::norm.Scalar(Tensor self, Scalar p=2) -> Tensor. The p-norm over the given dimensions or all.
+func AtenNormScalar(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenNormScalar, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenNormScalarOptDim builds aten::norm.ScalarOpt_dim(Tensor self, Scalar? p, int[1] dim, bool keepdim=False) -> Tensor. The p-norm over the given dimensions or all.
+func AtenNormScalarOptDim(b *ir.Builder, self *ir.Value, p ir.Arg, dim ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenNormScalarOptDim, []ir.Named{KW("self", ir.Ref(self)), KW("p", p), KW("dim", dim)}, kw))
+}
+
+// AtenNormScalarOptDimDtype builds aten::norm.ScalarOpt_dim_dtype(Tensor self, Scalar? p, int[1] dim, bool keepdim, *, ScalarType dtype) -> Tensor. The p-norm over the given dimensions or all.
+func AtenNormScalarOptDimDtype(b *ir.Builder, self *ir.Value, p ir.Arg, dim ir.Arg, keepdim ir.Arg, dtype ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenNormScalarOptDimDtype, []ir.Named{KW("self", ir.Ref(self)), KW("p", p), KW("dim", dim), KW("keepdim", keepdim), KW("dtype", dtype)}, kw))
+}
+
+// AtenNormScalarOptDtype builds aten::norm.ScalarOpt_dtype(Tensor self, Scalar? p, *, ScalarType dtype) -> Tensor. The p-norm over the given dimensions or all.
+func AtenNormScalarOptDtype(b *ir.Builder, self *ir.Value, p ir.Arg, dtype ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenNormScalarOptDtype, []ir.Named{KW("self", ir.Ref(self)), KW("p", p), KW("dtype", dtype)}, kw))
+}
+
+// AtenNormExceptDimDefault builds aten::norm_except_dim(Tensor v, int pow=2, int dim=0) -> Tensor. The norm over all dimensions but one.
+func AtenNormExceptDimDefault(b *ir.Builder, v *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenNormExceptDimDefault, []ir.Named{KW("v", ir.Ref(v))}, kw))
+}
+
+// AtenNormalTensorTensor builds aten::normal.Tensor_Tensor(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor. Normal random numbers of the given mean and deviation.
+func AtenNormalTensorTensor(b *ir.Builder, mean *ir.Value, std *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenNormalTensorTensor, []ir.Named{KW("mean", ir.Ref(mean)), KW("std", ir.Ref(std))}, kw))
+}
+
+// AtenNormalTensorFloat builds aten::normal.Tensor_float(Tensor mean, float std=1.0, *, Generator? generator=None) -> Tensor. Normal random numbers of the given mean and deviation.
+func AtenNormalTensorFloat(b *ir.Builder, mean *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenNormalTensorFloat, []ir.Named{KW("mean", ir.Ref(mean))}, kw))
+}
+
+// AtenNormalFloatTensor builds aten::normal.float_Tensor(float mean, Tensor std, *, Generator? generator=None) -> Tensor. Normal random numbers of the given mean and deviation.
+func AtenNormalFloatTensor(b *ir.Builder, mean ir.Arg, std *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenNormalFloatTensor, []ir.Named{KW("mean", mean), KW("std", ir.Ref(std))}, kw))
+}
+
+// AtenNormalFloatFloat builds aten::normal.float_float(float mean, float std, SymInt[] size, *, Generator? generator=None, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor. Normal random numbers of the given mean and deviation.
+func AtenNormalFloatFloat(b *ir.Builder, mean ir.Arg, std ir.Arg, size ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenNormalFloatFloat, []ir.Named{KW("mean", mean), KW("std", std), KW("size", size)}, kw))
+}
+
+// AtenNormalFunctionalDefault builds aten::normal_functional(Tensor self, float mean=0.0, float std=1.0, *, Generator? generator=None) -> Tensor. Normal random numbers like self.
+func AtenNormalFunctionalDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenNormalFunctionalDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenNotEqualScalar builds aten::not_equal.Scalar(Tensor self, Scalar other) -> Tensor. The same as aten.ne.Scalar.
+func AtenNotEqualScalar(b *ir.Builder, self *ir.Value, other ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenNotEqualScalar, []ir.Named{KW("self", ir.Ref(self)), KW("other", other)}, kw))
+}
+
+// AtenNotEqualTensor builds aten::not_equal.Tensor(Tensor self, Tensor other) -> Tensor. The same as aten.ne.Tensor.
+func AtenNotEqualTensor(b *ir.Builder, self *ir.Value, other *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenNotEqualTensor, []ir.Named{KW("self", ir.Ref(self)), KW("other", ir.Ref(other))}, kw))
+}
+
+// AtenNumelDefault builds aten::numel(Tensor self) -> int. The number of elements.
+func AtenNumelDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenNumelDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenNumpyTDefault builds aten::numpy_T(Tensor(a) self) -> Tensor(a). All dimensions in reverse order.
+func AtenNumpyTDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenNumpyTDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenOneHotDefault builds aten::one_hot(Tensor self, int num_classes=-1) -> Tensor. A last dimension of num_classes with a one at the class.
+func AtenOneHotDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenOneHotDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenOnesDefault builds aten::ones(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor. A tensor of ones.
+func AtenOnesDefault(b *ir.Builder, size ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenOnesDefault, []ir.Named{KW("size", size)}, kw))
+}
+
+// AtenOnesLikeDefault builds aten::ones_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor. Ones like self.
+func AtenOnesLikeDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenOnesLikeDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenOuterDefault builds aten::outer(Tensor self, Tensor vec2) -> Tensor. The outer product of two vectors.
+func AtenOuterDefault(b *ir.Builder, self *ir.Value, vec2 *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenOuterDefault, []ir.Named{KW("self", ir.Ref(self)), KW("vec2", ir.Ref(vec2))}, kw))
+}
+
+// AtenPadDefault builds aten::pad(Tensor self, SymInt[] pad, str mode='constant', float? value=None) -> Tensor. Padding: constant, reflect, replicate or circular.
+func AtenPadDefault(b *ir.Builder, self *ir.Value, pad ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenPadDefault, []ir.Named{KW("self", ir.Ref(self)), KW("pad", pad)}, kw))
+}
+
+// AtenPadSequenceDefault builds aten::pad_sequence(Tensor[] sequences, bool batch_first=False, float padding_value=0.0, str padding_side='right') -> Tensor. Sequences of unequal length stacked with padding.
+func AtenPadSequenceDefault(b *ir.Builder, sequences []*ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenPadSequenceDefault, []ir.Named{KW("sequences", ir.Refs(sequences...))}, kw))
+}
+
+// AtenPairwiseDistanceDefault builds aten::pairwise_distance(Tensor x1, Tensor x2, float p=2.0, float eps=1e-06, bool keepdim=False) -> Tensor. p-norm distances of rows at the same place.
+func AtenPairwiseDistanceDefault(b *ir.Builder, x1 *ir.Value, x2 *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenPairwiseDistanceDefault, []ir.Named{KW("x1", ir.Ref(x1)), KW("x2", ir.Ref(x2))}, kw))
+}
+
+// AtenPdistDefault builds aten::pdist(Tensor self, float p=2.0) -> Tensor. Distances between all pairs of different rows.
+func AtenPdistDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenPdistDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenPermuteDefault builds aten::permute(Tensor(a) self, int[] dims) -> Tensor(a). The dimensions in another order.
+func AtenPermuteDefault(b *ir.Builder, self *ir.Value, dims ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenPermuteDefault, []ir.Named{KW("self", ir.Ref(self)), KW("dims", dims)}, kw))
+}
+
+// AtenPermuteCopyDefault builds aten::permute_copy(Tensor self, int[] dims) -> Tensor. The same as aten.permute, as a copy.
+func AtenPermuteCopyDefault(b *ir.Builder, self *ir.Value, dims ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenPermuteCopyDefault, []ir.Named{KW("self", ir.Ref(self)), KW("dims", dims)}, kw))
+}
+
+// AtenPinMemoryDefault builds aten::pin_memory(Tensor(a) self, Device? device=None) -> Tensor(a). The input in pinned memory.
+func AtenPinMemoryDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenPinMemoryDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenPixelShuffleDefault builds aten::pixel_shuffle(Tensor self, int upscale_factor) -> Tensor. Channels rearranged into space by the upscale factor.
+func AtenPixelShuffleDefault(b *ir.Builder, self *ir.Value, upscaleFactor ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenPixelShuffleDefault, []ir.Named{KW("self", ir.Ref(self)), KW("upscale_factor", upscaleFactor)}, kw))
+}
+
+// AtenPixelUnshuffleDefault builds aten::pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor. Space rearranged into channels by the downscale factor.
+func AtenPixelUnshuffleDefault(b *ir.Builder, self *ir.Value, downscaleFactor ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenPixelUnshuffleDefault, []ir.Named{KW("self", ir.Ref(self)), KW("downscale_factor", downscaleFactor)}, kw))
+}
+
+// AtenPoissonDefault builds aten::poisson(Tensor self, Generator? generator=None) -> Tensor. Poisson random numbers.
+func AtenPoissonDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenPoissonDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenPoissonNllLossDefault builds aten::poisson_nll_loss(Tensor input, Tensor target, bool log_input, bool full, float eps, int reduction) -> Tensor. The Poisson negative log likelihood, reduced.
+func AtenPoissonNllLossDefault(b *ir.Builder, input *ir.Value, target *ir.Value, logInput ir.Arg, full ir.Arg, eps ir.Arg, reduction ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenPoissonNllLossDefault, []ir.Named{KW("input", ir.Ref(input)), KW("target", ir.Ref(target)), KW("log_input", logInput), KW("full", full), KW("eps", eps), KW("reduction", reduction)}, kw))
+}
+
+// AtenPolarDefault builds aten::polar(Tensor abs, Tensor angle) -> Tensor. Complex numbers from absolute values and angles.
+func AtenPolarDefault(b *ir.Builder, abs *ir.Value, angle *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenPolarDefault, []ir.Named{KW("abs", ir.Ref(abs)), KW("angle", ir.Ref(angle))}, kw))
+}
+
+// AtenPolygammaDefault builds aten::polygamma(int n, Tensor self) -> Tensor. The n-th derivative of the digamma function.
+func AtenPolygammaDefault(b *ir.Builder, n ir.Arg, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenPolygammaDefault, []ir.Named{KW("n", n), KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenPositiveDefault builds aten::positive(Tensor(a) self) -> Tensor(a). The input itself; bool is refused.
+func AtenPositiveDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenPositiveDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenPowScalar builds aten::pow.Scalar(Scalar self, Tensor exponent) -> Tensor. self to the power of exponent.
+func AtenPowScalar(b *ir.Builder, self ir.Arg, exponent *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenPowScalar, []ir.Named{KW("self", self), KW("exponent", ir.Ref(exponent))}, kw))
+}
+
+// AtenPowTensorScalar builds aten::pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor. self to the power of exponent.
+func AtenPowTensorScalar(b *ir.Builder, self *ir.Value, exponent ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenPowTensorScalar, []ir.Named{KW("self", ir.Ref(self)), KW("exponent", exponent)}, kw))
+}
+
+// AtenPowTensorTensor builds aten::pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor. self to the power of exponent.
+func AtenPowTensorTensor(b *ir.Builder, self *ir.Value, exponent *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenPowTensorTensor, []ir.Named{KW("self", ir.Ref(self)), KW("exponent", ir.Ref(exponent))}, kw))
+}
+
+// AtenPreluDefault builds aten::prelu(Tensor self, Tensor weight) -> Tensor. x above zero, weight*x below, a weight for each channel.
+func AtenPreluDefault(b *ir.Builder, self *ir.Value, weight *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenPreluDefault, []ir.Named{KW("self", ir.Ref(self)), KW("weight", ir.Ref(weight))}, kw))
+}
+
+// AtenProdDefault builds aten::prod(Tensor self, *, ScalarType? dtype=None) -> Tensor. The product of all elements.
+func AtenProdDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenProdDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenProdDimInt builds aten::prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor. The product over one dimension.
+func AtenProdDimInt(b *ir.Builder, self *ir.Value, dim ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenProdDimInt, []ir.Named{KW("self", ir.Ref(self)), KW("dim", dim)}, kw))
+}
+
+// AtenPutDefault builds aten::put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor. self with source written at flat indices.
+func AtenPutDefault(b *ir.Builder, self *ir.Value, index *ir.Value, source *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenPutDefault, []ir.Named{KW("self", ir.Ref(self)), KW("index", ir.Ref(index)), KW("source", ir.Ref(source))}, kw))
+}
+
+// AtenQuantileDefault builds aten::quantile(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation='linear') -> Tensor. Quantiles over one dimension or all, interpolated.
+func AtenQuantileDefault(b *ir.Builder, self *ir.Value, q *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenQuantileDefault, []ir.Named{KW("self", ir.Ref(self)), KW("q", ir.Ref(q))}, kw))
+}
+
+// AtenQuantileScalar builds aten::quantile.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, str interpolation='linear') -> Tensor. Quantiles over one dimension or all, interpolated.
+func AtenQuantileScalar(b *ir.Builder, self *ir.Value, q ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenQuantileScalar, []ir.Named{KW("self", ir.Ref(self)), KW("q", q)}, kw))
+}
+
+// AtenRad2degDefault builds aten::rad2deg(Tensor self) -> Tensor. Radians to degrees.
+func AtenRad2degDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenRad2degDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenRandDefault builds aten::rand(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor. Uniform random numbers in [0, 1).
+func AtenRandDefault(b *ir.Builder, size ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenRandDefault, []ir.Named{KW("size", size)}, kw))
+}
+
+// AtenRandGenerator builds aten::rand.generator(SymInt[] size, *, Generator? generator, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor. Uniform random numbers in [0, 1).
+func AtenRandGenerator(b *ir.Builder, size ir.Arg, generator ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenRandGenerator, []ir.Named{KW("size", size), KW("generator", generator)}, kw))
+}
+
+// AtenRandLikeDefault builds aten::rand_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor. Uniform random numbers in [0, 1) like self.
+func AtenRandLikeDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenRandLikeDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenRandLikeGenerator builds aten::rand_like.generator(Tensor self, *, Generator? generator, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor. Uniform random numbers in [0, 1) like self.
+func AtenRandLikeGenerator(b *ir.Builder, self *ir.Value, generator ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenRandLikeGenerator, []ir.Named{KW("self", ir.Ref(self)), KW("generator", generator)}, kw))
+}
+
+// AtenRandintDefault builds aten::randint(SymInt high, SymInt[] size, *, ScalarType? dtype=int64, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor. Random integers in [low, high).
+func AtenRandintDefault(b *ir.Builder, high ir.Arg, size ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenRandintDefault, []ir.Named{KW("high", high), KW("size", size)}, kw))
+}
+
+// AtenRandintGenerator builds aten::randint.generator(SymInt high, SymInt[] size, *, Generator? generator, ScalarType? dtype=int64, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor. Random integers in [low, high).
+func AtenRandintGenerator(b *ir.Builder, high ir.Arg, size ir.Arg, generator ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenRandintGenerator, []ir.Named{KW("high", high), KW("size", size), KW("generator", generator)}, kw))
+}
+
+// AtenRandintLow builds aten::randint.low(SymInt low, SymInt high, SymInt[] size, *, ScalarType? dtype=int64, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor. Random integers in [low, high).
+func AtenRandintLow(b *ir.Builder, low ir.Arg, high ir.Arg, size ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenRandintLow, []ir.Named{KW("low", low), KW("high", high), KW("size", size)}, kw))
+}
+
+// AtenRandintLowGenerator builds aten::randint.low_generator(SymInt low, SymInt high, SymInt[] size, *, Generator? generator, ScalarType? dtype=int64, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor. Random integers in [low, high).
+func AtenRandintLowGenerator(b *ir.Builder, low ir.Arg, high ir.Arg, size ir.Arg, generator ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenRandintLowGenerator, []ir.Named{KW("low", low), KW("high", high), KW("size", size), KW("generator", generator)}, kw))
+}
+
+// AtenRandintLikeDefault builds aten::randint_like(Tensor self, SymInt high, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor. Random integers in [low, high) like self.
+func AtenRandintLikeDefault(b *ir.Builder, self *ir.Value, high ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenRandintLikeDefault, []ir.Named{KW("self", ir.Ref(self)), KW("high", high)}, kw))
+}
+
+// AtenRandintLikeLowDtype builds aten::randint_like.low_dtype(Tensor self, SymInt low, SymInt high, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor. Random integers in [low, high) like self.
+func AtenRandintLikeLowDtype(b *ir.Builder, self *ir.Value, low ir.Arg, high ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenRandintLikeLowDtype, []ir.Named{KW("self", ir.Ref(self)), KW("low", low), KW("high", high)}, kw))
+}
+
+// AtenRandnDefault builds aten::randn(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor. Normal random numbers.
+func AtenRandnDefault(b *ir.Builder, size ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenRandnDefault, []ir.Named{KW("size", size)}, kw))
+}
+
+// AtenRandnGenerator builds aten::randn.generator(SymInt[] size, *, Generator? generator, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor. Normal random numbers.
+func AtenRandnGenerator(b *ir.Builder, size ir.Arg, generator ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenRandnGenerator, []ir.Named{KW("size", size), KW("generator", generator)}, kw))
+}
+
+// AtenRandnLikeDefault builds aten::randn_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor. Normal random numbers like self.
+func AtenRandnLikeDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenRandnLikeDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenRandnLikeGenerator builds aten::randn_like.generator(Tensor self, *, Generator? generator, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor. Normal random numbers like self.
+func AtenRandnLikeGenerator(b *ir.Builder, self *ir.Value, generator ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenRandnLikeGenerator, []ir.Named{KW("self", ir.Ref(self)), KW("generator", generator)}, kw))
+}
+
+// AtenRandomDefault builds aten::random(Tensor self, *, Generator? generator=None) -> Tensor. Random integers like self.
+func AtenRandomDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenRandomDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenRandomFrom builds aten::random.from(Tensor self, int from, int? to, *, Generator? generator=None) -> Tensor. Random integers like self.
+func AtenRandomFrom(b *ir.Builder, self *ir.Value, from ir.Arg, to ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenRandomFrom, []ir.Named{KW("self", ir.Ref(self)), KW("from", from), KW("to", to)}, kw))
+}
+
+// AtenRandomTo builds aten::random.to(Tensor self, int to, *, Generator? generator=None) -> Tensor. Random integers like self.
+func AtenRandomTo(b *ir.Builder, self *ir.Value, to ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenRandomTo, []ir.Named{KW("self", ir.Ref(self)), KW("to", to)}, kw))
+}
+
+// AtenRandpermDefault builds aten::randperm(SymInt n, *, ScalarType? dtype=int64, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor. A random permutation.
+func AtenRandpermDefault(b *ir.Builder, n ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenRandpermDefault, []ir.Named{KW("n", n)}, kw))
+}
+
+// AtenRandpermGenerator builds aten::randperm.generator(SymInt n, *, Generator? generator, ScalarType? dtype=int64, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor. A random permutation.
+func AtenRandpermGenerator(b *ir.Builder, n ir.Arg, generator ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenRandpermGenerator, []ir.Named{KW("n", n), KW("generator", generator)}, kw))
+}
+
+// AtenRangeDefault builds aten::range(Scalar start, Scalar end, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor. Numbers from start to end (included) in steps.
+func AtenRangeDefault(b *ir.Builder, start ir.Arg, end ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenRangeDefault, []ir.Named{KW("start", start), KW("end", end)}, kw))
+}
+
+// AtenRangeStep builds aten::range.step(Scalar start, Scalar end, Scalar step=1, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor. Numbers from start to end (included) in steps.
+func AtenRangeStep(b *ir.Builder, start ir.Arg, end ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenRangeStep, []ir.Named{KW("start", start), KW("end", end)}, kw))
+}
+
+// AtenRavelDefault builds aten::ravel(Tensor(a) self) -> Tensor(a). All elements in one dimension.
+func AtenRavelDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenRavelDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenRealDefault builds aten::real(Tensor(a) self) -> Tensor(a). The real part of every element, as a view.
+func AtenRealDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenRealDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenReciprocalDefault builds aten::reciprocal(Tensor self) -> Tensor. One over every element.
+func AtenReciprocalDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenReciprocalDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenReflectionPad1dDefault builds aten::reflection_pad1d(Tensor self, SymInt[2] padding) -> Tensor. Padding that mirrors without the border.
+func AtenReflectionPad1dDefault(b *ir.Builder, self *ir.Value, padding ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenReflectionPad1dDefault, []ir.Named{KW("self", ir.Ref(self)), KW("padding", padding)}, kw))
+}
+
+// AtenReflectionPad2dDefault builds aten::reflection_pad2d(Tensor self, SymInt[4] padding) -> Tensor. Padding that mirrors without the border.
+func AtenReflectionPad2dDefault(b *ir.Builder, self *ir.Value, padding ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenReflectionPad2dDefault, []ir.Named{KW("self", ir.Ref(self)), KW("padding", padding)}, kw))
+}
+
+// AtenReflectionPad3dDefault builds aten::reflection_pad3d(Tensor self, SymInt[6] padding) -> Tensor. Padding that mirrors without the border.
+func AtenReflectionPad3dDefault(b *ir.Builder, self *ir.Value, padding ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenReflectionPad3dDefault, []ir.Named{KW("self", ir.Ref(self)), KW("padding", padding)}, kw))
+}
+
+// AtenReluDefault builds aten::relu(Tensor self) -> Tensor. max(x, 0).
+func AtenReluDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenReluDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenRelu6Default builds aten::relu6(Tensor self) -> Tensor. min(max(x, 0), 6).
+func AtenRelu6Default(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenRelu6Default, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenRemainderScalar builds aten::remainder.Scalar(Tensor self, Scalar other) -> Tensor. The remainder with the sign of the divisor.
+func AtenRemainderScalar(b *ir.Builder, self *ir.Value, other ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenRemainderScalar, []ir.Named{KW("self", ir.Ref(self)), KW("other", other)}, kw))
+}
+
+// AtenRemainderScalarTensor builds aten::remainder.Scalar_Tensor(Scalar self, Tensor other) -> Tensor. The remainder with the sign of the divisor.
+func AtenRemainderScalarTensor(b *ir.Builder, self ir.Arg, other *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenRemainderScalarTensor, []ir.Named{KW("self", self), KW("other", ir.Ref(other))}, kw))
+}
+
+// AtenRemainderTensor builds aten::remainder.Tensor(Tensor self, Tensor other) -> Tensor. The remainder with the sign of the divisor.
+func AtenRemainderTensor(b *ir.Builder, self *ir.Value, other *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenRemainderTensor, []ir.Named{KW("self", ir.Ref(self)), KW("other", ir.Ref(other))}, kw))
+}
+
+// AtenRenormDefault builds aten::renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor. Sub-tensors along a dimension scaled so that their p-norm is at most maxnorm.
+func AtenRenormDefault(b *ir.Builder, self *ir.Value, p ir.Arg, dim ir.Arg, maxnorm ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenRenormDefault, []ir.Named{KW("self", ir.Ref(self)), KW("p", p), KW("dim", dim), KW("maxnorm", maxnorm)}, kw))
+}
+
+// AtenRepeatDefault builds aten::repeat(Tensor self, SymInt[] repeats) -> Tensor. The tensor repeated the given number of times in each dimension.
+func AtenRepeatDefault(b *ir.Builder, self *ir.Value, repeats ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenRepeatDefault, []ir.Named{KW("self", ir.Ref(self)), KW("repeats", repeats)}, kw))
+}
+
+// AtenRepeatInterleaveTensor builds aten::repeat_interleave.Tensor(Tensor repeats, *, SymInt? output_size=None) -> Tensor. Indices, each repeated as often as its count says.
+func AtenRepeatInterleaveTensor(b *ir.Builder, repeats *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenRepeatInterleaveTensor, []ir.Named{KW("repeats", ir.Ref(repeats))}, kw))
+}
+
+// AtenRepeatInterleaveSelfTensor builds aten::repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? dim=None, *, SymInt? output_size=None) -> Tensor. Each element along a dimension repeated as often as its count says.
+func AtenRepeatInterleaveSelfTensor(b *ir.Builder, self *ir.Value, repeats *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenRepeatInterleaveSelfTensor, []ir.Named{KW("self", ir.Ref(self)), KW("repeats", ir.Ref(repeats))}, kw))
+}
+
+// AtenRepeatInterleaveSelfInt builds aten::repeat_interleave.self_int(Tensor self, SymInt repeats, int? dim=None, *, SymInt? output_size=None) -> Tensor. Each element along a dimension repeated.
+func AtenRepeatInterleaveSelfInt(b *ir.Builder, self *ir.Value, repeats ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenRepeatInterleaveSelfInt, []ir.Named{KW("self", ir.Ref(self)), KW("repeats", repeats)}, kw))
+}
+
+// AtenReplicationPad1dDefault builds aten::replication_pad1d(Tensor self, SymInt[2] padding) -> Tensor. Padding that repeats the border.
+func AtenReplicationPad1dDefault(b *ir.Builder, self *ir.Value, padding ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenReplicationPad1dDefault, []ir.Named{KW("self", ir.Ref(self)), KW("padding", padding)}, kw))
+}
+
+// AtenReplicationPad2dDefault builds aten::replication_pad2d(Tensor self, SymInt[4] padding) -> Tensor. Padding that repeats the border.
+func AtenReplicationPad2dDefault(b *ir.Builder, self *ir.Value, padding ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenReplicationPad2dDefault, []ir.Named{KW("self", ir.Ref(self)), KW("padding", padding)}, kw))
+}
+
+// AtenReplicationPad3dDefault builds aten::replication_pad3d(Tensor self, SymInt[6] padding) -> Tensor. Padding that repeats the border.
+func AtenReplicationPad3dDefault(b *ir.Builder, self *ir.Value, padding ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenReplicationPad3dDefault, []ir.Named{KW("self", ir.Ref(self)), KW("padding", padding)}, kw))
+}
+
+// AtenReshapeDefault builds aten::reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a). The same elements in another shape; a copy where strides ask for it.
+func AtenReshapeDefault(b *ir.Builder, self *ir.Value, shape ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenReshapeDefault, []ir.Named{KW("self", ir.Ref(self)), KW("shape", shape)}, kw))
+}
+
+// AtenReshapeAsDefault builds aten::reshape_as(Tensor(a) self, Tensor other) -> Tensor(a). reshape with the shape of other.
+func AtenReshapeAsDefault(b *ir.Builder, self *ir.Value, other *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenReshapeAsDefault, []ir.Named{KW("self", ir.Ref(self)), KW("other", ir.Ref(other))}, kw))
+}
+
+// AtenResolveConjDefault builds aten::resolve_conj(Tensor(a) self) -> Tensor(a). The input with a lazy conjugation written out.
+func AtenResolveConjDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenResolveConjDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenResolveNegDefault builds aten::resolve_neg(Tensor(a) self) -> Tensor(a). The input with a lazy negation written out.
+func AtenResolveNegDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenResolveNegDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenRmsNormDefault builds aten::rms_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor. Division by the root mean square over the last dimensions.
+func AtenRmsNormDefault(b *ir.Builder, input *ir.Value, normalizedShape ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenRmsNormDefault, []ir.Named{KW("input", ir.Ref(input)), KW("normalized_shape", normalizedShape)}, kw))
+}
+
+// AtenRnnReluInput builds aten::rnn_relu.input(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor). A recurrent network with relu over padded sequences.
+func AtenRnnReluInput(b *ir.Builder, input *ir.Value, hx *ir.Value, params []*ir.Value, hasBiases ir.Arg, numLayers ir.Arg, dropout ir.Arg, train ir.Arg, bidirectional ir.Arg, batchFirst ir.Arg, kw ...ir.Named) *ir.Node {
+	return build(b, ops.AtenRnnReluInput, []ir.Named{KW("input", ir.Ref(input)), KW("hx", ir.Ref(hx)), KW("params", ir.Refs(params...)), KW("has_biases", hasBiases), KW("num_layers", numLayers), KW("dropout", dropout), KW("train", train), KW("bidirectional", bidirectional), KW("batch_first", batchFirst)}, kw)
+}
+
+// AtenRnnReluCellDefault builds aten::rnn_relu_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> Tensor. One step of a recurrent network.
+func AtenRnnReluCellDefault(b *ir.Builder, input *ir.Value, hx *ir.Value, wIh *ir.Value, wHh *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenRnnReluCellDefault, []ir.Named{KW("input", ir.Ref(input)), KW("hx", ir.Ref(hx)), KW("w_ih", ir.Ref(wIh)), KW("w_hh", ir.Ref(wHh))}, kw))
+}
+
+// AtenRnnTanhInput builds aten::rnn_tanh.input(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor). A recurrent network with tanh over padded sequences.
+func AtenRnnTanhInput(b *ir.Builder, input *ir.Value, hx *ir.Value, params []*ir.Value, hasBiases ir.Arg, numLayers ir.Arg, dropout ir.Arg, train ir.Arg, bidirectional ir.Arg, batchFirst ir.Arg, kw ...ir.Named) *ir.Node {
+	return build(b, ops.AtenRnnTanhInput, []ir.Named{KW("input", ir.Ref(input)), KW("hx", ir.Ref(hx)), KW("params", ir.Refs(params...)), KW("has_biases", hasBiases), KW("num_layers", numLayers), KW("dropout", dropout), KW("train", train), KW("bidirectional", bidirectional), KW("batch_first", batchFirst)}, kw)
+}
+
+// AtenRnnTanhCellDefault builds aten::rnn_tanh_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> Tensor. One step of a recurrent network.
+func AtenRnnTanhCellDefault(b *ir.Builder, input *ir.Value, hx *ir.Value, wIh *ir.Value, wHh *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenRnnTanhCellDefault, []ir.Named{KW("input", ir.Ref(input)), KW("hx", ir.Ref(hx)), KW("w_ih", ir.Ref(wIh)), KW("w_hh", ir.Ref(wHh))}, kw))
+}
+
+// AtenRollDefault builds aten::roll(Tensor self, SymInt[1] shifts, int[1] dims=[]) -> Tensor. Elements shifted along dimensions, wrapping around.
+func AtenRollDefault(b *ir.Builder, self *ir.Value, shifts ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenRollDefault, []ir.Named{KW("self", ir.Ref(self)), KW("shifts", shifts)}, kw))
+}
+
+// AtenRot90Default builds aten::rot90(Tensor self, int k=1, int[] dims=[0, 1]) -> Tensor. A quarter turn of a plane, k times.
+func AtenRot90Default(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenRot90Default, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenRoundDecimals builds aten::round.decimals(Tensor self, *, int decimals) -> Tensor. Rounds to the given number of decimals, halves to even.
+func AtenRoundDecimals(b *ir.Builder, self *ir.Value, decimals ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenRoundDecimals, []ir.Named{KW("self", ir.Ref(self)), KW("decimals", decimals)}, kw))
+}
+
+// AtenRoundDefault builds aten::round(Tensor self) -> Tensor. The nearest integer, halves to the even one.
+func AtenRoundDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenRoundDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenRowStackDefault builds aten::row_stack(Tensor[] tensors) -> Tensor. The same as aten.vstack.
+func AtenRowStackDefault(b *ir.Builder, tensors []*ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenRowStackDefault, []ir.Named{KW("tensors", ir.Refs(tensors...))}, kw))
+}
+
+// AtenRreluDefault builds aten::rrelu(Tensor self, Scalar lower=0.125, Scalar upper=0.3333333333333333, bool training=False, Generator? generator=None) -> Tensor. leaky_relu with a random slope while training.
+func AtenRreluDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenRreluDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenRsqrtDefault builds aten::rsqrt(Tensor self) -> Tensor. One over the square root of every element.
+func AtenRsqrtDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenRsqrtDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenRsubScalar builds aten::rsub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor. other - alpha*self.
+func AtenRsubScalar(b *ir.Builder, self *ir.Value, other ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenRsubScalar, []ir.Named{KW("self", ir.Ref(self)), KW("other", other)}, kw))
+}
+
+// AtenRsubTensor builds aten::rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor. other - alpha*self.
+func AtenRsubTensor(b *ir.Builder, self *ir.Value, other *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenRsubTensor, []ir.Named{KW("self", ir.Ref(self)), KW("other", ir.Ref(other))}, kw))
+}
+
+// AtenScalarTensorDefault builds aten::scalar_tensor(Scalar s, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor. A number as a tensor without dimensions.
+func AtenScalarTensorDefault(b *ir.Builder, s ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenScalarTensorDefault, []ir.Named{KW("s", s)}, kw))
+}
+
+// AtenScaledDotProductAttentionDefault builds aten::scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0.0, bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor. softmax(query key^T * scale + mask) value.
+func AtenScaledDotProductAttentionDefault(b *ir.Builder, query *ir.Value, key *ir.Value, value *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenScaledDotProductAttentionDefault, []ir.Named{KW("query", ir.Ref(query)), KW("key", ir.Ref(key)), KW("value", ir.Ref(value))}, kw))
+}
+
+// AtenScatterReduce builds aten::scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor. self with src added or multiplied where the index tensor says.
+func AtenScatterReduce(b *ir.Builder, self *ir.Value, dim ir.Arg, index *ir.Value, src *ir.Value, reduce ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenScatterReduce, []ir.Named{KW("self", ir.Ref(self)), KW("dim", dim), KW("index", ir.Ref(index)), KW("src", ir.Ref(src)), KW("reduce", reduce)}, kw))
+}
+
+// AtenScatterSrc builds aten::scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor. self with src written where the index tensor says along a dimension.
+func AtenScatterSrc(b *ir.Builder, self *ir.Value, dim ir.Arg, index *ir.Value, src *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenScatterSrc, []ir.Named{KW("self", ir.Ref(self)), KW("dim", dim), KW("index", ir.Ref(index)), KW("src", ir.Ref(src))}, kw))
+}
+
+// AtenScatterValue builds aten::scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor. self with src written where the index tensor says along a dimension.
+func AtenScatterValue(b *ir.Builder, self *ir.Value, dim ir.Arg, index *ir.Value, value ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenScatterValue, []ir.Named{KW("self", ir.Ref(self)), KW("dim", dim), KW("index", ir.Ref(index)), KW("value", value)}, kw))
+}
+
+// AtenScatterValueReduce builds aten::scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor. self with src added or multiplied where the index tensor says.
+func AtenScatterValueReduce(b *ir.Builder, self *ir.Value, dim ir.Arg, index *ir.Value, value ir.Arg, reduce ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenScatterValueReduce, []ir.Named{KW("self", ir.Ref(self)), KW("dim", dim), KW("index", ir.Ref(index)), KW("value", value), KW("reduce", reduce)}, kw))
+}
+
+// AtenScatterAddDefault builds aten::scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor. self with src added where the index tensor says.
+func AtenScatterAddDefault(b *ir.Builder, self *ir.Value, dim ir.Arg, index *ir.Value, src *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenScatterAddDefault, []ir.Named{KW("self", ir.Ref(self)), KW("dim", dim), KW("index", ir.Ref(index)), KW("src", ir.Ref(src))}, kw))
+}
+
+// AtenScatterReduceTwo builds aten::scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor. self with src reduced (sum, prod, mean, amax, amin) where the index tensor says.
+func AtenScatterReduceTwo(b *ir.Builder, self *ir.Value, dim ir.Arg, index *ir.Value, src *ir.Value, reduce ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenScatterReduceTwo, []ir.Named{KW("self", ir.Ref(self)), KW("dim", dim), KW("index", ir.Ref(index)), KW("src", ir.Ref(src)), KW("reduce", reduce)}, kw))
+}
+
+// AtenSearchsortedScalar builds aten::searchsorted.Scalar(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) -> Tensor. Places where elements would be inserted into sorted sequences.
+func AtenSearchsortedScalar(b *ir.Builder, sortedSequence *ir.Value, self ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenSearchsortedScalar, []ir.Named{KW("sorted_sequence", ir.Ref(sortedSequence)), KW("self", self)}, kw))
+}
+
+// AtenSearchsortedTensor builds aten::searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) -> Tensor. Places where elements would be inserted into sorted sequences.
+func AtenSearchsortedTensor(b *ir.Builder, sortedSequence *ir.Value, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenSearchsortedTensor, []ir.Named{KW("sorted_sequence", ir.Ref(sortedSequence)), KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenSelectInt builds aten::select.int(Tensor(a) self, int dim, SymInt index) -> Tensor(a). One index along a dimension, which goes away.
+func AtenSelectInt(b *ir.Builder, self *ir.Value, dim ir.Arg, index ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenSelectInt, []ir.Named{KW("self", ir.Ref(self)), KW("dim", dim), KW("index", index)}, kw))
+}
+
+// AtenSelectScatterDefault builds aten::select_scatter(Tensor self, Tensor src, int dim, SymInt index) -> Tensor. self with src in place of one index.
+func AtenSelectScatterDefault(b *ir.Builder, self *ir.Value, src *ir.Value, dim ir.Arg, index ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenSelectScatterDefault, []ir.Named{KW("self", ir.Ref(self)), KW("src", ir.Ref(src)), KW("dim", dim), KW("index", index)}, kw))
+}
+
+// AtenSeluDefault builds aten::selu(Tensor self) -> Tensor. elu with the self-normalising constants.
+func AtenSeluDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenSeluDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenSgnDefault builds aten::sgn(Tensor self) -> Tensor. The sign; for complex elements the unit vector of the same direction.
+func AtenSgnDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenSgnDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenSigmoidDefault builds aten::sigmoid(Tensor self) -> Tensor. 1 / (1 + exp(-x)).
+func AtenSigmoidDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenSigmoidDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenSignDefault builds aten::sign(Tensor self) -> Tensor. -1, 0 or 1 by the element's sign.
+func AtenSignDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenSignDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenSignbitDefault builds aten::signbit(Tensor self) -> Tensor. Whether the sign bit is set; true for negative zero.
+func AtenSignbitDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenSignbitDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenSiluDefault builds aten::silu(Tensor self) -> Tensor. x * sigmoid(x).
+func AtenSiluDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenSiluDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenSinDefault builds aten::sin(Tensor self) -> Tensor. The sine of every element, in radians.
+func AtenSinDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenSinDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenSincDefault builds aten::sinc(Tensor self) -> Tensor. sin(pi x) / (pi x), one at zero.
+func AtenSincDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenSincDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenSinhDefault builds aten::sinh(Tensor self) -> Tensor. The hyperbolic sine of every element.
+func AtenSinhDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenSinhDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenSizeInt builds aten::size.int(Tensor self, int dim) -> int. The size of a dimension.
+func AtenSizeInt(b *ir.Builder, self *ir.Value, dim ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenSizeInt, []ir.Named{KW("self", ir.Ref(self)), KW("dim", dim)}, kw))
+}
+
+// AtenSliceTensor builds aten::slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor(a). The elements from start to end in steps along a dimension.
+func AtenSliceTensor(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenSliceTensor, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenSliceCopyTensor builds aten::slice_copy.Tensor(Tensor self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor. The same as aten.slice.Tensor, as a copy.
+func AtenSliceCopyTensor(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenSliceCopyTensor, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenSliceScatterDefault builds aten::slice_scatter(Tensor self, Tensor src, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor. self with src in place of a slice.
+func AtenSliceScatterDefault(b *ir.Builder, self *ir.Value, src *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenSliceScatterDefault, []ir.Named{KW("self", ir.Ref(self)), KW("src", ir.Ref(src))}, kw))
+}
+
+// AtenSmoothL1LossDefault builds aten::smooth_l1_loss(Tensor self, Tensor target, int reduction=1, float beta=1.0) -> Tensor. Squared below beta, absolute above, reduced.
+func AtenSmoothL1LossDefault(b *ir.Builder, self *ir.Value, target *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenSmoothL1LossDefault, []ir.Named{KW("self", ir.Ref(self)), KW("target", ir.Ref(target))}, kw))
+}
+
+// AtenSoftMarginLossDefault builds aten::soft_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor. log(1 + exp(-y x)), reduced.
+func AtenSoftMarginLossDefault(b *ir.Builder, self *ir.Value, target *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenSoftMarginLossDefault, []ir.Named{KW("self", ir.Ref(self)), KW("target", ir.Ref(target))}, kw))
+}
+
+// AtenSoftmaxInt builds aten::softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor. exp(x) / sum(exp(x)) along a dimension.
+func AtenSoftmaxInt(b *ir.Builder, self *ir.Value, dim ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenSoftmaxInt, []ir.Named{KW("self", ir.Ref(self)), KW("dim", dim)}, kw))
+}
+
+// AtenSoftplusDefault builds aten::softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor. log(1 + exp(beta x)) / beta.
+func AtenSoftplusDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenSoftplusDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenSoftshrinkDefault builds aten::softshrink(Tensor self, Scalar lambd=0.5) -> Tensor. x moved towards zero by lambd.
+func AtenSoftshrinkDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenSoftshrinkDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenSortDefault builds aten::sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices). Elements in order along a dimension, and their indices.
+func AtenSortDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Node {
+	return build(b, ops.AtenSortDefault, []ir.Named{KW("self", ir.Ref(self))}, kw)
+}
+
+// AtenSortStable builds aten::sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices). Elements in order along a dimension, and their indices.
+func AtenSortStable(b *ir.Builder, self *ir.Value, stable ir.Arg, kw ...ir.Named) *ir.Node {
+	return build(b, ops.AtenSortStable, []ir.Named{KW("self", ir.Ref(self)), KW("stable", stable)}, kw)
+}
+
+// AtenSpecialBesselJ0Default builds aten::special_bessel_j0(Tensor self) -> Tensor. The Bessel function of the first kind of order zero.
+func AtenSpecialBesselJ0Default(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenSpecialBesselJ0Default, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenSpecialBesselJ1Default builds aten::special_bessel_j1(Tensor self) -> Tensor. The Bessel function of the first kind of order one.
+func AtenSpecialBesselJ1Default(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenSpecialBesselJ1Default, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenSpecialBesselY0Default builds aten::special_bessel_y0(Tensor self) -> Tensor. The Bessel function of the second kind of order zero.
+func AtenSpecialBesselY0Default(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenSpecialBesselY0Default, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenSpecialBesselY1Default builds aten::special_bessel_y1(Tensor self) -> Tensor. The Bessel function of the second kind of order one.
+func AtenSpecialBesselY1Default(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenSpecialBesselY1Default, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenSpecialDigammaDefault builds aten::special_digamma(Tensor self) -> Tensor. The same as aten.digamma.
+func AtenSpecialDigammaDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenSpecialDigammaDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenSpecialEntrDefault builds aten::special_entr(Tensor self) -> Tensor. -x log(x), zero at zero and -inf below.
+func AtenSpecialEntrDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenSpecialEntrDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenSpecialErfDefault builds aten::special_erf(Tensor self) -> Tensor. The same as aten.erf.
+func AtenSpecialErfDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenSpecialErfDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenSpecialErfcDefault builds aten::special_erfc(Tensor self) -> Tensor. The same as aten.erfc.
+func AtenSpecialErfcDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenSpecialErfcDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenSpecialErfcxDefault builds aten::special_erfcx(Tensor self) -> Tensor. exp(x^2) erfc(x).
+func AtenSpecialErfcxDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenSpecialErfcxDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenSpecialErfinvDefault builds aten::special_erfinv(Tensor self) -> Tensor. The same as aten.erfinv.
+func AtenSpecialErfinvDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenSpecialErfinvDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenSpecialExp2Default builds aten::special_exp2(Tensor self) -> Tensor. The same as aten.exp2.
+func AtenSpecialExp2Default(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenSpecialExp2Default, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenSpecialExpitDefault builds aten::special_expit(Tensor self) -> Tensor. The same as aten.sigmoid.
+func AtenSpecialExpitDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenSpecialExpitDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenSpecialExpm1Default builds aten::special_expm1(Tensor self) -> Tensor. The same as aten.expm1.
+func AtenSpecialExpm1Default(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenSpecialExpm1Default, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenSpecialGammaincDefault builds aten::special_gammainc(Tensor self, Tensor other) -> Tensor. The same as aten.igamma.
+func AtenSpecialGammaincDefault(b *ir.Builder, self *ir.Value, other *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenSpecialGammaincDefault, []ir.Named{KW("self", ir.Ref(self)), KW("other", ir.Ref(other))}, kw))
+}
+
+// AtenSpecialGammainccDefault builds aten::special_gammaincc(Tensor self, Tensor other) -> Tensor. The same as aten.igammac.
+func AtenSpecialGammainccDefault(b *ir.Builder, self *ir.Value, other *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenSpecialGammainccDefault, []ir.Named{KW("self", ir.Ref(self)), KW("other", ir.Ref(other))}, kw))
+}
+
+// AtenSpecialGammalnDefault builds aten::special_gammaln(Tensor self) -> Tensor. The same as aten.lgamma.
+func AtenSpecialGammalnDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenSpecialGammalnDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenSpecialI0Default builds aten::special_i0(Tensor self) -> Tensor. The same as aten.i0.
+func AtenSpecialI0Default(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenSpecialI0Default, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenSpecialI0eDefault builds aten::special_i0e(Tensor self) -> Tensor. i0 scaled by exp(-|x|).
+func AtenSpecialI0eDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenSpecialI0eDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenSpecialI1Default builds aten::special_i1(Tensor self) -> Tensor. The modified Bessel function of the first kind of order one.
+func AtenSpecialI1Default(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenSpecialI1Default, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenSpecialI1eDefault builds aten::special_i1e(Tensor self) -> Tensor. i1 scaled by exp(-|x|).
+func AtenSpecialI1eDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenSpecialI1eDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenSpecialLog1pDefault builds aten::special_log1p(Tensor self) -> Tensor. The same as aten.log1p.
+func AtenSpecialLog1pDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenSpecialLog1pDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenSpecialLogNdtrDefault builds aten::special_log_ndtr(Tensor self) -> Tensor. The logarithm of the standard normal distribution function.
+func AtenSpecialLogNdtrDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenSpecialLogNdtrDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenSpecialLogSoftmaxDefault builds aten::special_log_softmax(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor. The same as aten.log_softmax.int.
+func AtenSpecialLogSoftmaxDefault(b *ir.Builder, self *ir.Value, dim ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenSpecialLogSoftmaxDefault, []ir.Named{KW("self", ir.Ref(self)), KW("dim", dim)}, kw))
+}
+
+// AtenSpecialLogitDefault builds aten::special_logit(Tensor self, float? eps=None) -> Tensor. The same as aten.logit.
+func AtenSpecialLogitDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenSpecialLogitDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenSpecialLogsumexpDefault builds aten::special_logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor. The same as aten.logsumexp.
+func AtenSpecialLogsumexpDefault(b *ir.Builder, self *ir.Value, dim ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenSpecialLogsumexpDefault, []ir.Named{KW("self", ir.Ref(self)), KW("dim", dim)}, kw))
+}
+
+// AtenSpecialMultigammalnDefault builds aten::special_multigammaln(Tensor self, int p) -> Tensor. The same as aten.mvlgamma.
+func AtenSpecialMultigammalnDefault(b *ir.Builder, self *ir.Value, p ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenSpecialMultigammalnDefault, []ir.Named{KW("self", ir.Ref(self)), KW("p", p)}, kw))
+}
+
+// AtenSpecialNdtrDefault builds aten::special_ndtr(Tensor self) -> Tensor. The distribution function of the standard normal distribution.
+func AtenSpecialNdtrDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenSpecialNdtrDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenSpecialNdtriDefault builds aten::special_ndtri(Tensor self) -> Tensor. The inverse of the standard normal distribution function.
+func AtenSpecialNdtriDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenSpecialNdtriDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenSpecialPolygammaDefault builds aten::special_polygamma(int n, Tensor self) -> Tensor. The same as aten.polygamma.
+func AtenSpecialPolygammaDefault(b *ir.Builder, n ir.Arg, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenSpecialPolygammaDefault, []ir.Named{KW("n", n), KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenSpecialPsiDefault builds aten::special_psi(Tensor self) -> Tensor. The same as aten.digamma.
+func AtenSpecialPsiDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenSpecialPsiDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenSpecialRoundDefault builds aten::special_round(Tensor self, *, int decimals=0) -> Tensor. The same as aten.round.decimals.
+func AtenSpecialRoundDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenSpecialRoundDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenSpecialSincDefault builds aten::special_sinc(Tensor self) -> Tensor. The same as aten.sinc.
+func AtenSpecialSincDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenSpecialSincDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenSpecialSoftmaxDefault builds aten::special_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor. The same as aten.softmax.int.
+func AtenSpecialSoftmaxDefault(b *ir.Builder, self *ir.Value, dim ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenSpecialSoftmaxDefault, []ir.Named{KW("self", ir.Ref(self)), KW("dim", dim)}, kw))
+}
+
+// AtenSpecialXlog1pyDefault builds aten::special_xlog1py(Tensor self, Tensor other) -> Tensor. self * log1p(other), zero where self is zero.
+func AtenSpecialXlog1pyDefault(b *ir.Builder, self *ir.Value, other *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenSpecialXlog1pyDefault, []ir.Named{KW("self", ir.Ref(self)), KW("other", ir.Ref(other))}, kw))
+}
+
+// AtenSpecialXlog1pyOtherScalar builds aten::special_xlog1py.other_scalar(Tensor self, Scalar other) -> Tensor. self * log1p(other), zero where self is zero.
+func AtenSpecialXlog1pyOtherScalar(b *ir.Builder, self *ir.Value, other ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenSpecialXlog1pyOtherScalar, []ir.Named{KW("self", ir.Ref(self)), KW("other", other)}, kw))
+}
+
+// AtenSpecialXlog1pySelfScalar builds aten::special_xlog1py.self_scalar(Scalar self, Tensor other) -> Tensor. self * log1p(other), zero where self is zero.
+func AtenSpecialXlog1pySelfScalar(b *ir.Builder, self ir.Arg, other *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenSpecialXlog1pySelfScalar, []ir.Named{KW("self", self), KW("other", ir.Ref(other))}, kw))
+}
+
+// AtenSpecialXlogyDefault builds aten::special_xlogy(Tensor self, Tensor other) -> Tensor. The same as aten.xlogy.Tensor.
+func AtenSpecialXlogyDefault(b *ir.Builder, self *ir.Value, other *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenSpecialXlogyDefault, []ir.Named{KW("self", ir.Ref(self)), KW("other", ir.Ref(other))}, kw))
+}
+
+// AtenSpecialXlogyOtherScalar builds aten::special_xlogy.other_scalar(Tensor self, Scalar other) -> Tensor. The same as aten.xlogy.Scalar_Other.
+func AtenSpecialXlogyOtherScalar(b *ir.Builder, self *ir.Value, other ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenSpecialXlogyOtherScalar, []ir.Named{KW("self", ir.Ref(self)), KW("other", other)}, kw))
+}
+
+// AtenSpecialXlogySelfScalar builds aten::special_xlogy.self_scalar(Scalar self, Tensor other) -> Tensor. The same as aten.xlogy.Scalar_Self.
+func AtenSpecialXlogySelfScalar(b *ir.Builder, self ir.Arg, other *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenSpecialXlogySelfScalar, []ir.Named{KW("self", self), KW("other", ir.Ref(other))}, kw))
+}
+
+// AtenSpecialZetaDefault builds aten::special_zeta(Tensor self, Tensor other) -> Tensor. The Hurwitz zeta function.
+func AtenSpecialZetaDefault(b *ir.Builder, self *ir.Value, other *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenSpecialZetaDefault, []ir.Named{KW("self", ir.Ref(self)), KW("other", ir.Ref(other))}, kw))
+}
+
+// AtenSpecialZetaOtherScalar builds aten::special_zeta.other_scalar(Tensor self, Scalar other) -> Tensor. The Hurwitz zeta function.
+func AtenSpecialZetaOtherScalar(b *ir.Builder, self *ir.Value, other ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenSpecialZetaOtherScalar, []ir.Named{KW("self", ir.Ref(self)), KW("other", other)}, kw))
+}
+
+// AtenSpecialZetaSelfScalar builds aten::special_zeta.self_scalar(Scalar self, Tensor other) -> Tensor. The Hurwitz zeta function.
+func AtenSpecialZetaSelfScalar(b *ir.Builder, self ir.Arg, other *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenSpecialZetaSelfScalar, []ir.Named{KW("self", self), KW("other", ir.Ref(other))}, kw))
+}
+
+// AtenSplitTensor builds aten::split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]. Chunks of split_size along a dimension, the last may be smaller.
+func AtenSplitTensor(b *ir.Builder, self *ir.Value, splitSize ir.Arg, kw ...ir.Named) *ir.Node {
+	return build(b, ops.AtenSplitTensor, []ir.Named{KW("self", ir.Ref(self)), KW("split_size", splitSize)}, kw)
+}
+
+// AtenSplitSizes builds aten::split.sizes(Tensor(a -> *) self, SymInt[] split_size, int dim=0) -> Tensor(a)[]. Chunks of the given sizes along a dimension.
+func AtenSplitSizes(b *ir.Builder, self *ir.Value, splitSize ir.Arg, kw ...ir.Named) *ir.Node {
+	return build(b, ops.AtenSplitSizes, []ir.Named{KW("self", ir.Ref(self)), KW("split_size", splitSize)}, kw)
+}
+
+// AtenSplitCopyTensor builds aten::split_copy.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]. The same as aten.split.Tensor, as a copy.
+func AtenSplitCopyTensor(b *ir.Builder, self *ir.Value, splitSize ir.Arg, kw ...ir.Named) *ir.Node {
+	return build(b, ops.AtenSplitCopyTensor, []ir.Named{KW("self", ir.Ref(self)), KW("split_size", splitSize)}, kw)
+}
+
+// AtenSplitWithSizesDefault builds aten::split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]. Chunks of the given sizes along a dimension.
+func AtenSplitWithSizesDefault(b *ir.Builder, self *ir.Value, splitSizes ir.Arg, kw ...ir.Named) *ir.Node {
+	return build(b, ops.AtenSplitWithSizesDefault, []ir.Named{KW("self", ir.Ref(self)), KW("split_sizes", splitSizes)}, kw)
+}
+
+// AtenSplitWithSizesCopyDefault builds aten::split_with_sizes_copy(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]. The same as aten.split_with_sizes, as a copy.
+func AtenSplitWithSizesCopyDefault(b *ir.Builder, self *ir.Value, splitSizes ir.Arg, kw ...ir.Named) *ir.Node {
+	return build(b, ops.AtenSplitWithSizesCopyDefault, []ir.Named{KW("self", ir.Ref(self)), KW("split_sizes", splitSizes)}, kw)
+}
+
+// AtenSqrtDefault builds aten::sqrt(Tensor self) -> Tensor. The square root of every element.
+func AtenSqrtDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenSqrtDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenSquareDefault builds aten::square(Tensor self) -> Tensor. Every element times itself.
+func AtenSquareDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenSquareDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenSqueezeDefault builds aten::squeeze(Tensor(a) self) -> Tensor(a). Dimensions of size one removed.
+func AtenSqueezeDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenSqueezeDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenSqueezeDim builds aten::squeeze.dim(Tensor(a) self, int dim) -> Tensor(a). The dimension removed where its size is one.
+func AtenSqueezeDim(b *ir.Builder, self *ir.Value, dim ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenSqueezeDim, []ir.Named{KW("self", ir.Ref(self)), KW("dim", dim)}, kw))
+}
+
+// AtenSqueezeDims builds aten::squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a). The dimensions removed where their size is one.
+func AtenSqueezeDims(b *ir.Builder, self *ir.Value, dim ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenSqueezeDims, []ir.Named{KW("self", ir.Ref(self)), KW("dim", dim)}, kw))
+}
+
+// AtenSqueezeCopyDefault builds aten::squeeze_copy(Tensor self) -> Tensor. The same as aten.squeeze, as a copy.
+func AtenSqueezeCopyDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenSqueezeCopyDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenSqueezeCopyDim builds aten::squeeze_copy.dim(Tensor self, int dim) -> Tensor. The same as aten.squeeze.dim, as a copy.
+func AtenSqueezeCopyDim(b *ir.Builder, self *ir.Value, dim ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenSqueezeCopyDim, []ir.Named{KW("self", ir.Ref(self)), KW("dim", dim)}, kw))
+}
+
+// AtenSqueezeCopyDims builds aten::squeeze_copy.dims(Tensor self, int[] dim) -> Tensor. The same as aten.squeeze.dims, as a copy.
+func AtenSqueezeCopyDims(b *ir.Builder, self *ir.Value, dim ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenSqueezeCopyDims, []ir.Named{KW("self", ir.Ref(self)), KW("dim", dim)}, kw))
+}
+
+// AtenStackDefault builds aten::stack(Tensor[] tensors, int dim=0) -> Tensor. Tensors joined along a new dimension.
+func AtenStackDefault(b *ir.Builder, tensors []*ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenStackDefault, []ir.Named{KW("tensors", ir.Refs(tensors...))}, kw))
+}
+
+// AtenStdCorrection builds aten::std.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor. The standard deviation over the given dimensions.
+func AtenStdCorrection(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenStdCorrection, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenStdDefault builds aten::std(Tensor self, bool unbiased=True) -> Tensor. The standard deviation over the given dimensions.
+func AtenStdDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenStdDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenStdDim builds aten::std.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor. The standard deviation over the given dimensions.
+func AtenStdDim(b *ir.Builder, self *ir.Value, dim ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenStdDim, []ir.Named{KW("self", ir.Ref(self)), KW("dim", dim)}, kw))
+}
+
+// AtenStdMeanCorrection builds aten::std_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor). Standard deviation and mean over the given dimensions.
+func AtenStdMeanCorrection(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Node {
+	return build(b, ops.AtenStdMeanCorrection, []ir.Named{KW("self", ir.Ref(self))}, kw)
+}
+
+// AtenStdMeanDefault builds aten::std_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor). Standard deviation and mean over the given dimensions.
+func AtenStdMeanDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Node {
+	return build(b, ops.AtenStdMeanDefault, []ir.Named{KW("self", ir.Ref(self))}, kw)
+}
+
+// AtenStdMeanDim builds aten::std_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor). Standard deviation and mean over the given dimensions.
+func AtenStdMeanDim(b *ir.Builder, self *ir.Value, dim ir.Arg, kw ...ir.Named) *ir.Node {
+	return build(b, ops.AtenStdMeanDim, []ir.Named{KW("self", ir.Ref(self)), KW("dim", dim)}, kw)
+}
+
+// AtenStftCenter builds aten::stft.center(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool center=True, str pad_mode='reflect', bool normalized=False, bool? onesided=None, bool? return_complex=None, bool? align_to_window=None) -> Tensor. The short-time Fourier transform.
+func AtenStftCenter(b *ir.Builder, self *ir.Value, nFft ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenStftCenter, []ir.Named{KW("self", ir.Ref(self)), KW("n_fft", nFft)}, kw))
+}
+
+// AtenStftDefault builds aten::stft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool normalized=False, bool? onesided=None, bool? return_complex=None, bool? align_to_window=None) -> Tensor. The short-time Fourier transform.
+func AtenStftDefault(b *ir.Builder, self *ir.Value, nFft ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenStftDefault, []ir.Named{KW("self", ir.Ref(self)), KW("n_fft", nFft)}, kw))
+}
+
+// AtenSubScalar builds aten::sub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor. self - alpha*other with broadcasting and type promotion.
+func AtenSubScalar(b *ir.Builder, self *ir.Value, other ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenSubScalar, []ir.Named{KW("self", ir.Ref(self)), KW("other", other)}, kw))
+}
+
+// AtenSubTensor builds aten::sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor. self - alpha*other with broadcasting and type promotion.
+func AtenSubTensor(b *ir.Builder, self *ir.Value, other *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenSubTensor, []ir.Named{KW("self", ir.Ref(self)), KW("other", ir.Ref(other))}, kw))
+}
+
+// AtenSubtractScalar builds aten::subtract.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor. The same as aten.sub.Scalar.
+func AtenSubtractScalar(b *ir.Builder, self *ir.Value, other ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenSubtractScalar, []ir.Named{KW("self", ir.Ref(self)), KW("other", other)}, kw))
+}
+
+// AtenSubtractTensor builds aten::subtract.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor. The same as aten.sub.Tensor.
+func AtenSubtractTensor(b *ir.Builder, self *ir.Value, other *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenSubtractTensor, []ir.Named{KW("self", ir.Ref(self)), KW("other", ir.Ref(other))}, kw))
+}
+
+// AtenSumDefault builds aten::sum(Tensor self, *, ScalarType? dtype=None) -> Tensor. The sum of all elements; integers are summed as int64.
+func AtenSumDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenSumDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenSumDimIntList builds aten::sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor. The sum over the given dimensions; integers are summed as int64.
+func AtenSumDimIntList(b *ir.Builder, self *ir.Value, dim ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenSumDimIntList, []ir.Named{KW("self", ir.Ref(self)), KW("dim", dim)}, kw))
+}
+
+// AtenSumToSizeDefault builds aten::sum_to_size(Tensor self, SymInt[] size) -> Tensor. The sum over broadcast dimensions, so that the result has the given size.
+func AtenSumToSizeDefault(b *ir.Builder, self *ir.Value, size ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenSumToSizeDefault, []ir.Named{KW("self", ir.Ref(self)), KW("size", size)}, kw))
+}
+
+// AtenSwapaxesDefault builds aten::swapaxes(Tensor(a) self, int axis0, int axis1) -> Tensor(a). Two dimensions exchanged.
+func AtenSwapaxesDefault(b *ir.Builder, self *ir.Value, axis0 ir.Arg, axis1 ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenSwapaxesDefault, []ir.Named{KW("self", ir.Ref(self)), KW("axis0", axis0), KW("axis1", axis1)}, kw))
+}
+
+// AtenSwapdimsDefault builds aten::swapdims(Tensor(a) self, int dim0, int dim1) -> Tensor(a). Two dimensions exchanged.
+func AtenSwapdimsDefault(b *ir.Builder, self *ir.Value, dim0 ir.Arg, dim1 ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenSwapdimsDefault, []ir.Named{KW("self", ir.Ref(self)), KW("dim0", dim0), KW("dim1", dim1)}, kw))
+}
+
+// AtenSymConstrainRangeDefault builds aten::sym_constrain_range(Scalar size, *, int? min=None, int? max=None) -> (). Says that a number lies within bounds.
+func AtenSymConstrainRangeDefault(b *ir.Builder, size ir.Arg, kw ...ir.Named) *ir.Node {
+	return build(b, ops.AtenSymConstrainRangeDefault, []ir.Named{KW("size", size)}, kw)
+}
+
+// AtenSymConstrainRangeForSizeDefault builds aten::sym_constrain_range_for_size(Scalar size, *, int? min=None, int? max=None) -> (). Says that a number lies within bounds.
+func AtenSymConstrainRangeForSizeDefault(b *ir.Builder, size ir.Arg, kw ...ir.Named) *ir.Node {
+	return build(b, ops.AtenSymConstrainRangeForSizeDefault, []ir.Named{KW("size", size)}, kw)
+}
+
+// AtenSymNumelDefault builds aten::sym_numel(Tensor self) -> SymInt. The number of elements.
+func AtenSymNumelDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenSymNumelDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenSymSizeDefault builds aten::sym_size(Tensor self) -> SymInt[]. All sizes.
+func AtenSymSizeDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Node {
+	return build(b, ops.AtenSymSizeDefault, []ir.Named{KW("self", ir.Ref(self))}, kw)
+}
+
+// AtenSymSizeInt builds aten::sym_size.int(Tensor self, int dim) -> SymInt. The size of a dimension.
+func AtenSymSizeInt(b *ir.Builder, self *ir.Value, dim ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenSymSizeInt, []ir.Named{KW("self", ir.Ref(self)), KW("dim", dim)}, kw))
+}
+
+// AtenSymStorageOffsetDefault builds aten::sym_storage_offset(Tensor self) -> SymInt. The offset of the first element in the storage.
+func AtenSymStorageOffsetDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenSymStorageOffsetDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenSymStrideDefault builds aten::sym_stride(Tensor self) -> SymInt[]. All strides in elements.
+func AtenSymStrideDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Node {
+	return build(b, ops.AtenSymStrideDefault, []ir.Named{KW("self", ir.Ref(self))}, kw)
+}
+
+// AtenSymStrideInt builds aten::sym_stride.int(Tensor self, int dim) -> SymInt. The stride of a dimension in elements.
+func AtenSymStrideInt(b *ir.Builder, self *ir.Value, dim ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenSymStrideInt, []ir.Named{KW("self", ir.Ref(self)), KW("dim", dim)}, kw))
+}
+
+// AtenTDefault builds aten::t(Tensor(a) self) -> Tensor(a). A matrix transposed; a vector stays.
+func AtenTDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenTDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenTCopyDefault builds aten::t_copy(Tensor self) -> Tensor. The same as aten.t, as a copy.
+func AtenTCopyDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenTCopyDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenTakeDefault builds aten::take(Tensor self, Tensor index) -> Tensor. Elements at flat indices.
+func AtenTakeDefault(b *ir.Builder, self *ir.Value, index *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenTakeDefault, []ir.Named{KW("self", ir.Ref(self)), KW("index", ir.Ref(index))}, kw))
+}
+
+// AtenTakeAlongDimDefault builds aten::take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor. gather with broadcasting.
+func AtenTakeAlongDimDefault(b *ir.Builder, self *ir.Value, indices *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenTakeAlongDimDefault, []ir.Named{KW("self", ir.Ref(self)), KW("indices", ir.Ref(indices))}, kw))
+}
+
+// AtenTanDefault builds aten::tan(Tensor self) -> Tensor. The tangent of every element, in radians.
+func AtenTanDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenTanDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenTanhDefault builds aten::tanh(Tensor self) -> Tensor. The hyperbolic tangent of every element.
+func AtenTanhDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenTanhDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenTensorSplitIndices builds aten::tensor_split.indices(Tensor(a -> *) self, SymInt[] indices, int dim=0) -> Tensor(a)[]. Chunks that start at the given indices.
+func AtenTensorSplitIndices(b *ir.Builder, self *ir.Value, indices ir.Arg, kw ...ir.Named) *ir.Node {
+	return build(b, ops.AtenTensorSplitIndices, []ir.Named{KW("self", ir.Ref(self)), KW("indices", indices)}, kw)
+}
+
+// AtenTensorSplitSections builds aten::tensor_split.sections(Tensor(a -> *) self, SymInt sections, int dim=0) -> Tensor(a)[]. The given number of nearly equal chunks along a dimension.
+func AtenTensorSplitSections(b *ir.Builder, self *ir.Value, sections ir.Arg, kw ...ir.Named) *ir.Node {
+	return build(b, ops.AtenTensorSplitSections, []ir.Named{KW("self", ir.Ref(self)), KW("sections", sections)}, kw)
+}
+
+// AtenTensordotDefault builds aten::tensordot(Tensor self, Tensor other, int[] dims_self, int[] dims_other) -> Tensor. A product summed over the given dimensions of both.
+func AtenTensordotDefault(b *ir.Builder, self *ir.Value, other *ir.Value, dimsSelf ir.Arg, dimsOther ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenTensordotDefault, []ir.Named{KW("self", ir.Ref(self)), KW("other", ir.Ref(other)), KW("dims_self", dimsSelf), KW("dims_other", dimsOther)}, kw))
+}
+
+// AtenThresholdDefault builds aten::threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor. x above the threshold, value elsewhere.
+func AtenThresholdDefault(b *ir.Builder, self *ir.Value, threshold ir.Arg, value ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenThresholdDefault, []ir.Named{KW("self", ir.Ref(self)), KW("threshold", threshold), KW("value", value)}, kw))
+}
+
+// AtenTileDefault builds aten::tile(Tensor self, SymInt[] dims) -> Tensor. repeat with leading ones supplied.
+func AtenTileDefault(b *ir.Builder, self *ir.Value, dims ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenTileDefault, []ir.Named{KW("self", ir.Ref(self)), KW("dims", dims)}, kw))
+}
+
+// AtenToDevice builds aten::to.device(Tensor(a) self, Device device, ScalarType dtype, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a). The input on a device as an element type.
+func AtenToDevice(b *ir.Builder, self *ir.Value, device ir.Arg, dtype ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenToDevice, []ir.Named{KW("self", ir.Ref(self)), KW("device", device), KW("dtype", dtype)}, kw))
+}
+
+// AtenToDtype builds aten::to.dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a). The input as another element type.
+func AtenToDtype(b *ir.Builder, self *ir.Value, dtype ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenToDtype, []ir.Named{KW("self", ir.Ref(self)), KW("dtype", dtype)}, kw))
+}
+
+// AtenToDtypeLayout builds aten::to.dtype_layout(Tensor(a) self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a). The input as another element type, layout and device.
+func AtenToDtypeLayout(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenToDtypeLayout, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenToOther builds aten::to.other(Tensor(a) self, Tensor other, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a). The input with the element type and device of other.
+func AtenToOther(b *ir.Builder, self *ir.Value, other *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenToOther, []ir.Named{KW("self", ir.Ref(self)), KW("other", ir.Ref(other))}, kw))
+}
+
+// AtenTopkDefault builds aten::topk(Tensor self, SymInt k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices). The k largest or smallest elements along a dimension, and their indices.
+func AtenTopkDefault(b *ir.Builder, self *ir.Value, k ir.Arg, kw ...ir.Named) *ir.Node {
+	return build(b, ops.AtenTopkDefault, []ir.Named{KW("self", ir.Ref(self)), KW("k", k)}, kw)
+}
+
+// AtenTraceDefault builds aten::trace(Tensor self) -> Tensor. The sum of the diagonal of a matrix.
+func AtenTraceDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenTraceDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenTransposeInt builds aten::transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a). Two dimensions exchanged.
+func AtenTransposeInt(b *ir.Builder, self *ir.Value, dim0 ir.Arg, dim1 ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenTransposeInt, []ir.Named{KW("self", ir.Ref(self)), KW("dim0", dim0), KW("dim1", dim1)}, kw))
+}
+
+// AtenTrapezoidDx builds aten::trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor. The integral by the trapezoidal rule along a dimension.
+func AtenTrapezoidDx(b *ir.Builder, y *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenTrapezoidDx, []ir.Named{KW("y", ir.Ref(y))}, kw))
+}
+
+// AtenTrapezoidX builds aten::trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor. The integral by the trapezoidal rule along a dimension.
+func AtenTrapezoidX(b *ir.Builder, y *ir.Value, x *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenTrapezoidX, []ir.Named{KW("y", ir.Ref(y)), KW("x", ir.Ref(x))}, kw))
+}
+
+// AtenTrapzDx builds aten::trapz.dx(Tensor y, *, float dx=1.0, int dim=-1) -> Tensor. The same as aten.trapezoid.dx.
+func AtenTrapzDx(b *ir.Builder, y *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenTrapzDx, []ir.Named{KW("y", ir.Ref(y))}, kw))
+}
+
+// AtenTrapzX builds aten::trapz.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor. The same as aten.trapezoid.x.
+func AtenTrapzX(b *ir.Builder, y *ir.Value, x *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenTrapzX, []ir.Named{KW("y", ir.Ref(y)), KW("x", ir.Ref(x))}, kw))
+}
+
+// AtenTriangularSolveDefault builds aten::triangular_solve(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False) -> (Tensor solution, Tensor cloned_coefficient). The solution of A X = B with a triangular A, and A.
+func AtenTriangularSolveDefault(b *ir.Builder, self *ir.Value, a *ir.Value, kw ...ir.Named) *ir.Node {
+	return build(b, ops.AtenTriangularSolveDefault, []ir.Named{KW("self", ir.Ref(self)), KW("A", ir.Ref(a))}, kw)
+}
+
+// AtenTrilDefault builds aten::tril(Tensor self, SymInt diagonal=0) -> Tensor. The lower triangle, zero above the diagonal.
+func AtenTrilDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenTrilDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenTrilIndicesDefault builds aten::tril_indices(int row, int col, int offset=0, *, ScalarType? dtype=int64, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor. Row and column indices of a triangle of a matrix.
+func AtenTrilIndicesDefault(b *ir.Builder, row ir.Arg, col ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenTrilIndicesDefault, []ir.Named{KW("row", row), KW("col", col)}, kw))
+}
+
+// AtenTripletMarginLossDefault builds aten::triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, float margin=1.0, float p=2.0, float eps=1e-06, bool swap=False, int reduction=1) -> Tensor. The triplet margin loss, reduced.
+func AtenTripletMarginLossDefault(b *ir.Builder, anchor *ir.Value, positive *ir.Value, negative *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenTripletMarginLossDefault, []ir.Named{KW("anchor", ir.Ref(anchor)), KW("positive", ir.Ref(positive)), KW("negative", ir.Ref(negative))}, kw))
+}
+
+// AtenTriuDefault builds aten::triu(Tensor self, SymInt diagonal=0) -> Tensor. The upper triangle, zero below the diagonal.
+func AtenTriuDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenTriuDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenTriuIndicesDefault builds aten::triu_indices(int row, int col, int offset=0, *, ScalarType? dtype=int64, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor. Row and column indices of a triangle of a matrix.
+func AtenTriuIndicesDefault(b *ir.Builder, row ir.Arg, col ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenTriuIndicesDefault, []ir.Named{KW("row", row), KW("col", col)}, kw))
+}
+
+// AtenTrueDivideScalar builds aten::true_divide.Scalar(Tensor self, Scalar other) -> Tensor. The same as aten.div.Scalar.
+func AtenTrueDivideScalar(b *ir.Builder, self *ir.Value, other ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenTrueDivideScalar, []ir.Named{KW("self", ir.Ref(self)), KW("other", other)}, kw))
+}
+
+// AtenTrueDivideTensor builds aten::true_divide.Tensor(Tensor self, Tensor other) -> Tensor. The same as aten.div.Tensor.
+func AtenTrueDivideTensor(b *ir.Builder, self *ir.Value, other *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenTrueDivideTensor, []ir.Named{KW("self", ir.Ref(self)), KW("other", ir.Ref(other))}, kw))
+}
+
+// AtenTruncDefault builds aten::trunc(Tensor self) -> Tensor. The element rounded towards zero.
+func AtenTruncDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenTruncDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenTypeAsDefault builds aten::type_as(Tensor self, Tensor other) -> Tensor. The input as the element type of other.
+func AtenTypeAsDefault(b *ir.Builder, self *ir.Value, other *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenTypeAsDefault, []ir.Named{KW("self", ir.Ref(self)), KW("other", ir.Ref(other))}, kw))
+}
+
+// AtenUnbindInt builds aten::unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]. One tensor for each index along a dimension.
+func AtenUnbindInt(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Node {
+	return build(b, ops.AtenUnbindInt, []ir.Named{KW("self", ir.Ref(self))}, kw)
+}
+
+// AtenUnflattenInt builds aten::unflatten.int(Tensor(a) self, int dim, SymInt[] sizes) -> Tensor(a). One dimension split into several; one size may be -1.
+func AtenUnflattenInt(b *ir.Builder, self *ir.Value, dim ir.Arg, sizes ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenUnflattenInt, []ir.Named{KW("self", ir.Ref(self)), KW("dim", dim), KW("sizes", sizes)}, kw))
+}
+
+// AtenUnfoldDefault builds aten::unfold(Tensor(a) self, int dimension, int size, int step) -> Tensor(a). Windows of the given size and step along a dimension, as a new last dimension.
+func AtenUnfoldDefault(b *ir.Builder, self *ir.Value, dimension ir.Arg, size ir.Arg, step ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenUnfoldDefault, []ir.Named{KW("self", ir.Ref(self)), KW("dimension", dimension), KW("size", size), KW("step", step)}, kw))
+}
+
+// AtenUnfoldCopyDefault builds aten::unfold_copy(Tensor self, int dimension, int size, int step) -> Tensor. The same as aten.unfold, as a copy.
+func AtenUnfoldCopyDefault(b *ir.Builder, self *ir.Value, dimension ir.Arg, size ir.Arg, step ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenUnfoldCopyDefault, []ir.Named{KW("self", ir.Ref(self)), KW("dimension", dimension), KW("size", size), KW("step", step)}, kw))
+}
+
+// AtenUniformDefault builds aten::uniform(Tensor self, float from=0.0, float to=1.0, *, Generator? generator=None) -> Tensor. Uniform random numbers in [from, to).
+func AtenUniformDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenUniformDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenUniqueConsecutiveDefault builds aten::unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, int? dim=None) -> (Tensor, Tensor, Tensor). Runs of equal elements made one, with inverse indices and counts.
+func AtenUniqueConsecutiveDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Node {
+	return build(b, ops.AtenUniqueConsecutiveDefault, []ir.Named{KW("self", ir.Ref(self))}, kw)
+}
+
+// AtenUniqueDimDefault builds aten::unique_dim(Tensor self, int dim, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor). The distinct slices along a dimension, with inverse indices and counts.
+func AtenUniqueDimDefault(b *ir.Builder, self *ir.Value, dim ir.Arg, kw ...ir.Named) *ir.Node {
+	return build(b, ops.AtenUniqueDimDefault, []ir.Named{KW("self", ir.Ref(self)), KW("dim", dim)}, kw)
+}
+
+// AtenUnsafeChunkDefault builds aten::unsafe_chunk(Tensor self, int chunks, int dim=0) -> Tensor[]. At most the given number of equal chunks along a dimension.
+func AtenUnsafeChunkDefault(b *ir.Builder, self *ir.Value, chunks ir.Arg, kw ...ir.Named) *ir.Node {
+	return build(b, ops.AtenUnsafeChunkDefault, []ir.Named{KW("self", ir.Ref(self)), KW("chunks", chunks)}, kw)
+}
+
+// AtenUnsafeSplitTensor builds aten::unsafe_split.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]. Chunks of split_size along a dimension.
+func AtenUnsafeSplitTensor(b *ir.Builder, self *ir.Value, splitSize ir.Arg, kw ...ir.Named) *ir.Node {
+	return build(b, ops.AtenUnsafeSplitTensor, []ir.Named{KW("self", ir.Ref(self)), KW("split_size", splitSize)}, kw)
+}
+
+// AtenUnsafeSplitWithSizesDefault builds aten::unsafe_split_with_sizes(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]. Chunks of the given sizes along a dimension.
+func AtenUnsafeSplitWithSizesDefault(b *ir.Builder, self *ir.Value, splitSizes ir.Arg, kw ...ir.Named) *ir.Node {
+	return build(b, ops.AtenUnsafeSplitWithSizesDefault, []ir.Named{KW("self", ir.Ref(self)), KW("split_sizes", splitSizes)}, kw)
+}
+
+// AtenUnsqueezeDefault builds aten::unsqueeze(Tensor(a) self, int dim) -> Tensor(a). A dimension of size one inserted at dim.
+func AtenUnsqueezeDefault(b *ir.Builder, self *ir.Value, dim ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenUnsqueezeDefault, []ir.Named{KW("self", ir.Ref(self)), KW("dim", dim)}, kw))
+}
+
+// AtenUnsqueezeCopyDefault builds aten::unsqueeze_copy(Tensor self, int dim) -> Tensor. The same as aten.unsqueeze, as a copy.
+func AtenUnsqueezeCopyDefault(b *ir.Builder, self *ir.Value, dim ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenUnsqueezeCopyDefault, []ir.Named{KW("self", ir.Ref(self)), KW("dim", dim)}, kw))
+}
+
+// AtenUpsampleBicubic2dDefault builds aten::upsample_bicubic2d(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor. Resize by bicubic interpolation.
+func AtenUpsampleBicubic2dDefault(b *ir.Builder, self *ir.Value, outputSize ir.Arg, alignCorners ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenUpsampleBicubic2dDefault, []ir.Named{KW("self", ir.Ref(self)), KW("output_size", outputSize), KW("align_corners", alignCorners)}, kw))
+}
+
+// AtenUpsampleBicubic2dVec builds aten::upsample_bicubic2d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor. Resize by bicubic interpolation.
+func AtenUpsampleBicubic2dVec(b *ir.Builder, input *ir.Value, outputSize ir.Arg, alignCorners ir.Arg, scaleFactors ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenUpsampleBicubic2dVec, []ir.Named{KW("input", ir.Ref(input)), KW("output_size", outputSize), KW("align_corners", alignCorners), KW("scale_factors", scaleFactors)}, kw))
+}
+
+// AtenUpsampleBilinear2dDefault builds aten::upsample_bilinear2d(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor. Resize by bilinear interpolation.
+func AtenUpsampleBilinear2dDefault(b *ir.Builder, self *ir.Value, outputSize ir.Arg, alignCorners ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenUpsampleBilinear2dDefault, []ir.Named{KW("self", ir.Ref(self)), KW("output_size", outputSize), KW("align_corners", alignCorners)}, kw))
+}
+
+// AtenUpsampleBilinear2dVec builds aten::upsample_bilinear2d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor. Resize by bilinear interpolation.
+func AtenUpsampleBilinear2dVec(b *ir.Builder, input *ir.Value, outputSize ir.Arg, alignCorners ir.Arg, scaleFactors ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenUpsampleBilinear2dVec, []ir.Named{KW("input", ir.Ref(input)), KW("output_size", outputSize), KW("align_corners", alignCorners), KW("scale_factors", scaleFactors)}, kw))
+}
+
+// AtenUpsampleLinear1dDefault builds aten::upsample_linear1d(Tensor self, SymInt[1] output_size, bool align_corners, float? scales=None) -> Tensor. Resize by linear interpolation.
+func AtenUpsampleLinear1dDefault(b *ir.Builder, self *ir.Value, outputSize ir.Arg, alignCorners ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenUpsampleLinear1dDefault, []ir.Named{KW("self", ir.Ref(self)), KW("output_size", outputSize), KW("align_corners", alignCorners)}, kw))
+}
+
+// AtenUpsampleLinear1dVec builds aten::upsample_linear1d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor. Resize by linear interpolation.
+func AtenUpsampleLinear1dVec(b *ir.Builder, input *ir.Value, outputSize ir.Arg, alignCorners ir.Arg, scaleFactors ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenUpsampleLinear1dVec, []ir.Named{KW("input", ir.Ref(input)), KW("output_size", outputSize), KW("align_corners", alignCorners), KW("scale_factors", scaleFactors)}, kw))
+}
+
+// AtenUpsampleNearest1dDefault builds aten::upsample_nearest1d(Tensor self, SymInt[1] output_size, float? scales=None) -> Tensor. Resize by the nearest element.
+func AtenUpsampleNearest1dDefault(b *ir.Builder, self *ir.Value, outputSize ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenUpsampleNearest1dDefault, []ir.Named{KW("self", ir.Ref(self)), KW("output_size", outputSize)}, kw))
+}
+
+// AtenUpsampleNearest1dVec builds aten::upsample_nearest1d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor. Resize by the nearest element.
+func AtenUpsampleNearest1dVec(b *ir.Builder, input *ir.Value, outputSize ir.Arg, scaleFactors ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenUpsampleNearest1dVec, []ir.Named{KW("input", ir.Ref(input)), KW("output_size", outputSize), KW("scale_factors", scaleFactors)}, kw))
+}
+
+// AtenUpsampleNearest2dDefault builds aten::upsample_nearest2d(Tensor self, SymInt[2] output_size, float? scales_h=None, float? scales_w=None) -> Tensor. Resize by the nearest element.
+func AtenUpsampleNearest2dDefault(b *ir.Builder, self *ir.Value, outputSize ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenUpsampleNearest2dDefault, []ir.Named{KW("self", ir.Ref(self)), KW("output_size", outputSize)}, kw))
+}
+
+// AtenUpsampleNearest2dVec builds aten::upsample_nearest2d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor. Resize by the nearest element.
+func AtenUpsampleNearest2dVec(b *ir.Builder, input *ir.Value, outputSize ir.Arg, scaleFactors ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenUpsampleNearest2dVec, []ir.Named{KW("input", ir.Ref(input)), KW("output_size", outputSize), KW("scale_factors", scaleFactors)}, kw))
+}
+
+// AtenUpsampleNearest3dDefault builds aten::upsample_nearest3d(Tensor self, SymInt[3] output_size, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor. Resize by the nearest element.
+func AtenUpsampleNearest3dDefault(b *ir.Builder, self *ir.Value, outputSize ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenUpsampleNearest3dDefault, []ir.Named{KW("self", ir.Ref(self)), KW("output_size", outputSize)}, kw))
+}
+
+// AtenUpsampleNearest3dVec builds aten::upsample_nearest3d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor. Resize by the nearest element.
+func AtenUpsampleNearest3dVec(b *ir.Builder, input *ir.Value, outputSize ir.Arg, scaleFactors ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenUpsampleNearest3dVec, []ir.Named{KW("input", ir.Ref(input)), KW("output_size", outputSize), KW("scale_factors", scaleFactors)}, kw))
+}
+
+// AtenUpsampleTrilinear3dDefault builds aten::upsample_trilinear3d(Tensor self, SymInt[3] output_size, bool align_corners, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor. Resize by trilinear interpolation.
+func AtenUpsampleTrilinear3dDefault(b *ir.Builder, self *ir.Value, outputSize ir.Arg, alignCorners ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenUpsampleTrilinear3dDefault, []ir.Named{KW("self", ir.Ref(self)), KW("output_size", outputSize), KW("align_corners", alignCorners)}, kw))
+}
+
+// AtenUpsampleTrilinear3dVec builds aten::upsample_trilinear3d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor. Resize by trilinear interpolation.
+func AtenUpsampleTrilinear3dVec(b *ir.Builder, input *ir.Value, outputSize ir.Arg, alignCorners ir.Arg, scaleFactors ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenUpsampleTrilinear3dVec, []ir.Named{KW("input", ir.Ref(input)), KW("output_size", outputSize), KW("align_corners", alignCorners), KW("scale_factors", scaleFactors)}, kw))
+}
+
+// AtenVanderDefault builds aten::vander(Tensor x, int? N=None, bool increasing=False) -> Tensor. The Vandermonde matrix of a vector.
+func AtenVanderDefault(b *ir.Builder, x *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenVanderDefault, []ir.Named{KW("x", ir.Ref(x))}, kw))
+}
+
+// AtenVarCorrection builds aten::var.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor. The variance over the given dimensions.
+func AtenVarCorrection(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenVarCorrection, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenVarDefault builds aten::var(Tensor self, bool unbiased=True) -> Tensor. The variance over the given dimensions.
+func AtenVarDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenVarDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenVarDim builds aten::var.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor. The variance over the given dimensions.
+func AtenVarDim(b *ir.Builder, self *ir.Value, dim ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenVarDim, []ir.Named{KW("self", ir.Ref(self)), KW("dim", dim)}, kw))
+}
+
+// AtenVarMeanCorrection builds aten::var_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor). Variance and mean over the given dimensions.
+func AtenVarMeanCorrection(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Node {
+	return build(b, ops.AtenVarMeanCorrection, []ir.Named{KW("self", ir.Ref(self))}, kw)
+}
+
+// AtenVarMeanDefault builds aten::var_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor). Variance and mean over the given dimensions.
+func AtenVarMeanDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Node {
+	return build(b, ops.AtenVarMeanDefault, []ir.Named{KW("self", ir.Ref(self))}, kw)
+}
+
+// AtenVarMeanDim builds aten::var_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor). Variance and mean over the given dimensions.
+func AtenVarMeanDim(b *ir.Builder, self *ir.Value, dim ir.Arg, kw ...ir.Named) *ir.Node {
+	return build(b, ops.AtenVarMeanDim, []ir.Named{KW("self", ir.Ref(self)), KW("dim", dim)}, kw)
+}
+
+// AtenVdotDefault builds aten::vdot(Tensor self, Tensor other) -> Tensor. The inner product, the first vector conjugated.
+func AtenVdotDefault(b *ir.Builder, self *ir.Value, other *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenVdotDefault, []ir.Named{KW("self", ir.Ref(self)), KW("other", ir.Ref(other))}, kw))
+}
+
+// AtenViewDefault builds aten::view(Tensor(a) self, SymInt[] size) -> Tensor(a). The same elements in another shape, without a copy; one size may be -1.
+func AtenViewDefault(b *ir.Builder, self *ir.Value, size ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenViewDefault, []ir.Named{KW("self", ir.Ref(self)), KW("size", size)}, kw))
+}
+
+// AtenViewDtype builds aten::view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a). The same bytes as another element type.
+func AtenViewDtype(b *ir.Builder, self *ir.Value, dtype ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenViewDtype, []ir.Named{KW("self", ir.Ref(self)), KW("dtype", dtype)}, kw))
+}
+
+// AtenViewAsDefault builds aten::view_as(Tensor(a) self, Tensor other) -> Tensor(a). view with the shape of other.
+func AtenViewAsDefault(b *ir.Builder, self *ir.Value, other *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenViewAsDefault, []ir.Named{KW("self", ir.Ref(self)), KW("other", ir.Ref(other))}, kw))
+}
+
+// AtenViewAsComplexDefault builds aten::view_as_complex(Tensor(a) self) -> Tensor(a). A real tensor whose last dimension is two as complex.
+func AtenViewAsComplexDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenViewAsComplexDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenViewAsComplexCopyDefault builds aten::view_as_complex_copy(Tensor self) -> Tensor. The same as aten.view_as_complex, as a copy.
+func AtenViewAsComplexCopyDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenViewAsComplexCopyDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenViewAsRealDefault builds aten::view_as_real(Tensor(a) self) -> Tensor(a). A complex tensor as real, with a last dimension of two.
+func AtenViewAsRealDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenViewAsRealDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenViewAsRealCopyDefault builds aten::view_as_real_copy(Tensor self) -> Tensor. The same as aten.view_as_real, as a copy.
+func AtenViewAsRealCopyDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenViewAsRealCopyDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenViewCopyDefault builds aten::view_copy(Tensor self, SymInt[] size) -> Tensor. The same as aten.view, as a copy.
+func AtenViewCopyDefault(b *ir.Builder, self *ir.Value, size ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenViewCopyDefault, []ir.Named{KW("self", ir.Ref(self)), KW("size", size)}, kw))
+}
+
+// AtenViewCopyDtype builds aten::view_copy.dtype(Tensor self, ScalarType dtype) -> Tensor. The same as aten.view.dtype, as a copy.
+func AtenViewCopyDtype(b *ir.Builder, self *ir.Value, dtype ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenViewCopyDtype, []ir.Named{KW("self", ir.Ref(self)), KW("dtype", dtype)}, kw))
+}
+
+// AtenVsplitArray builds aten::vsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]. tensor_split along the horizontal, vertical or depth dimension.
+func AtenVsplitArray(b *ir.Builder, self *ir.Value, indices ir.Arg, kw ...ir.Named) *ir.Node {
+	return build(b, ops.AtenVsplitArray, []ir.Named{KW("self", ir.Ref(self)), KW("indices", indices)}, kw)
+}
+
+// AtenVsplitInt builds aten::vsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]. tensor_split along the horizontal, vertical or depth dimension.
+func AtenVsplitInt(b *ir.Builder, self *ir.Value, sections ir.Arg, kw ...ir.Named) *ir.Node {
+	return build(b, ops.AtenVsplitInt, []ir.Named{KW("self", ir.Ref(self)), KW("sections", sections)}, kw)
+}
+
+// AtenVstackDefault builds aten::vstack(Tensor[] tensors) -> Tensor. Tensors joined along the first dimension after being made matrices.
+func AtenVstackDefault(b *ir.Builder, tensors []*ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenVstackDefault, []ir.Named{KW("tensors", ir.Refs(tensors...))}, kw))
+}
+
+// AtenWhereScalar builds aten::where.Scalar(Tensor condition, Scalar self, Scalar other) -> Tensor. self where the condition holds, other elsewhere.
+func AtenWhereScalar(b *ir.Builder, condition *ir.Value, self ir.Arg, other ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenWhereScalar, []ir.Named{KW("condition", ir.Ref(condition)), KW("self", self), KW("other", other)}, kw))
+}
+
+// AtenWhereScalarOther builds aten::where.ScalarOther(Tensor condition, Tensor self, Scalar other) -> Tensor. self where the condition holds, other elsewhere.
+func AtenWhereScalarOther(b *ir.Builder, condition *ir.Value, self *ir.Value, other ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenWhereScalarOther, []ir.Named{KW("condition", ir.Ref(condition)), KW("self", ir.Ref(self)), KW("other", other)}, kw))
+}
+
+// AtenWhereScalarSelf builds aten::where.ScalarSelf(Tensor condition, Scalar self, Tensor other) -> Tensor. self where the condition holds, other elsewhere.
+func AtenWhereScalarSelf(b *ir.Builder, condition *ir.Value, self ir.Arg, other *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenWhereScalarSelf, []ir.Named{KW("condition", ir.Ref(condition)), KW("self", self), KW("other", ir.Ref(other))}, kw))
+}
+
+// AtenWhereDefault builds aten::where(Tensor condition) -> Tensor[]. One index vector a dimension of the places where the condition holds.
+func AtenWhereDefault(b *ir.Builder, condition *ir.Value, kw ...ir.Named) *ir.Node {
+	return build(b, ops.AtenWhereDefault, []ir.Named{KW("condition", ir.Ref(condition))}, kw)
+}
+
+// AtenWhereSelf builds aten::where.self(Tensor condition, Tensor self, Tensor other) -> Tensor. self where the condition holds, other elsewhere.
+func AtenWhereSelf(b *ir.Builder, condition *ir.Value, self *ir.Value, other *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenWhereSelf, []ir.Named{KW("condition", ir.Ref(condition)), KW("self", ir.Ref(self)), KW("other", ir.Ref(other))}, kw))
+}
+
+// AtenXlogyScalarOther builds aten::xlogy.Scalar_Other(Tensor self, Scalar other) -> Tensor. self * log(other), zero where self is zero.
+func AtenXlogyScalarOther(b *ir.Builder, self *ir.Value, other ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenXlogyScalarOther, []ir.Named{KW("self", ir.Ref(self)), KW("other", other)}, kw))
+}
+
+// AtenXlogyScalarSelf builds aten::xlogy.Scalar_Self(Scalar self, Tensor other) -> Tensor. self * log(other), zero where self is zero.
+func AtenXlogyScalarSelf(b *ir.Builder, self ir.Arg, other *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenXlogyScalarSelf, []ir.Named{KW("self", self), KW("other", ir.Ref(other))}, kw))
+}
+
+// AtenXlogyTensor builds aten::xlogy.Tensor(Tensor self, Tensor other) -> Tensor. self * log(other), zero where self is zero.
+func AtenXlogyTensor(b *ir.Builder, self *ir.Value, other *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenXlogyTensor, []ir.Named{KW("self", ir.Ref(self)), KW("other", ir.Ref(other))}, kw))
+}
+
+// AtenZeroDefault builds aten::zero(Tensor self) -> Tensor. The shape of self filled with zeros.
+func AtenZeroDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenZeroDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// AtenZerosDefault builds aten::zeros(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor. A tensor of zeros.
+func AtenZerosDefault(b *ir.Builder, size ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenZerosDefault, []ir.Named{KW("size", size)}, kw))
+}
+
+// AtenZerosLikeDefault builds aten::zeros_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor. Zeros like self.
+func AtenZerosLikeDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenZerosLikeDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// BuiltinsRoundDefault builds builtins::round(Any a, Any? ndigits=None) -> Any. The number rounded, halves to the even one.
+func BuiltinsRoundDefault(b *ir.Builder, a ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.BuiltinsRoundDefault, []ir.Named{KW("a", a)}, kw))
+}
+
+// DimOrderOpsUnderCloneDimOrderDefault builds dim_order_ops::_clone_dim_order(Tensor self, *, bool non_blocking=False, int[]? dim_order=None) -> Tensor. A copy with the given order of dimensions in memory.
+func DimOrderOpsUnderCloneDimOrderDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.DimOrderOpsUnderCloneDimOrderDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// DimOrderOpsUnderEmptyDimOrderDefault builds dim_order_ops::_empty_dim_order(int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, int[]? dim_order=None) -> Tensor. A tensor with the given order of dimensions in memory whose elements have no meaning; zeros here.
+func DimOrderOpsUnderEmptyDimOrderDefault(b *ir.Builder, size ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.DimOrderOpsUnderEmptyDimOrderDefault, []ir.Named{KW("size", size)}, kw))
+}
+
+// DimOrderOpsUnderToDimOrderCopyDefault builds dim_order_ops::_to_dim_order_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, bool non_blocking=False, int[]? dim_order=None) -> Tensor. A copy as another element type and with the given order of dimensions in memory.
+func DimOrderOpsUnderToDimOrderCopyDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.DimOrderOpsUnderToDimOrderCopyDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// EtCopyUnderD2hCopyDefault builds et_copy::_d2h_copy(Tensor self) -> Tensor. A copy from a device to the host.
+func EtCopyUnderD2hCopyDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.EtCopyUnderD2hCopyDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// EtCopyUnderH2dCopyDefault builds et_copy::_h2d_copy(Tensor self) -> Tensor. A copy from the host to a device.
+func EtCopyUnderH2dCopyDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.EtCopyUnderH2dCopyDefault, []ir.Named{KW("self", ir.Ref(self))}, kw))
+}
+
+// ExecutorchAliasDefault builds executorch::alias(Tensor x, Tensor y) -> (Tensor, Tensor). Two tensors as they are, tied to one buffer.
+func ExecutorchAliasDefault(b *ir.Builder, x *ir.Value, y *ir.Value, kw ...ir.Named) *ir.Node {
+	return build(b, ops.ExecutorchAliasDefault, []ir.Named{KW("x", ir.Ref(x)), KW("y", ir.Ref(y))}, kw)
+}
+
+// ExecutorchUpdateCrossAttnCacheDefault builds executorch::update_cross_attn_cache(Tensor value, Tensor cache) -> Tensor. Writes value to the start of a cross-attention cache.
+func ExecutorchUpdateCrossAttnCacheDefault(b *ir.Builder, value *ir.Value, cache *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.ExecutorchUpdateCrossAttnCacheDefault, []ir.Named{KW("value", ir.Ref(value)), KW("cache", ir.Ref(cache))}, kw))
+}
+
+// ExportAccessSubclassInnerTensorDefault builds export::access_subclass_inner_tensor(Tensor src_subclass_tensor, str attr) -> Tensor. A tensor inside a tensor subclass, by attribute.
+func ExportAccessSubclassInnerTensorDefault(b *ir.Builder, srcSubclassTensor *ir.Value, attr ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.ExportAccessSubclassInnerTensorDefault, []ir.Named{KW("src_subclass_tensor", ir.Ref(srcSubclassTensor)), KW("attr", attr)}, kw))
+}
+
+// HigherOrderAssociativeScanDefault builds higher_order::associative_scan(Graph combine_fn, Any[] xs, Any[] additional_inputs) -> Any[]. All prefixes along the first dimension combined by a graph.
+func HigherOrderAssociativeScanDefault(b *ir.Builder, combineFn ir.Arg, xs ir.Arg, additionalInputs ir.Arg, kw ...ir.Named) *ir.Node {
+	return build(b, ops.HigherOrderAssociativeScanDefault, []ir.Named{KW("combine_fn", combineFn), KW("xs", xs), KW("additional_inputs", additionalInputs)}, kw)
+}
+
+// HigherOrderCondDefault builds higher_order::cond(Any pred, Graph true_fn, Graph false_fn, Any[] operands) -> Any[]. Runs one of two graphs on the operands by a condition.
+func HigherOrderCondDefault(b *ir.Builder, pred ir.Arg, trueFn ir.Arg, falseFn ir.Arg, operands ir.Arg, kw ...ir.Named) *ir.Node {
+	return build(b, ops.HigherOrderCondDefault, []ir.Named{KW("pred", pred), KW("true_fn", trueFn), KW("false_fn", falseFn), KW("operands", operands)}, kw)
+}
+
+// HigherOrderMapImplDefault builds higher_order::map_impl(Graph f, Any[] xs, Any[] pos_args) -> Any[]. Runs a graph on each slice along the first dimension of xs and stacks the results.
+func HigherOrderMapImplDefault(b *ir.Builder, f ir.Arg, xs ir.Arg, posArgs ir.Arg, kw ...ir.Named) *ir.Node {
+	return build(b, ops.HigherOrderMapImplDefault, []ir.Named{KW("f", f), KW("xs", xs), KW("pos_args", posArgs)}, kw)
+}
+
+// HigherOrderScanDefault builds higher_order::scan(Graph combine_fn, Any[] init, Any[] xs, Any[] additional_inputs) -> Any[]. Runs a graph along the first dimension of xs with carried values; stacks what it returns beyond them.
+func HigherOrderScanDefault(b *ir.Builder, combineFn ir.Arg, init ir.Arg, xs ir.Arg, additionalInputs ir.Arg, kw ...ir.Named) *ir.Node {
+	return build(b, ops.HigherOrderScanDefault, []ir.Named{KW("combine_fn", combineFn), KW("init", init), KW("xs", xs), KW("additional_inputs", additionalInputs)}, kw)
+}
+
+// HigherOrderWhileLoopDefault builds higher_order::while_loop(Graph cond_fn, Graph body_fn, Any[] carried_inputs, Any[] additional_inputs, *, str mutated_arg_indices=”) -> Any[]. Runs a graph on the carried values as long as the condition graph says true.
+func HigherOrderWhileLoopDefault(b *ir.Builder, condFn ir.Arg, bodyFn ir.Arg, carriedInputs ir.Arg, additionalInputs ir.Arg, kw ...ir.Named) *ir.Node {
+	return build(b, ops.HigherOrderWhileLoopDefault, []ir.Named{KW("cond_fn", condFn), KW("body_fn", bodyFn), KW("carried_inputs", carriedInputs), KW("additional_inputs", additionalInputs)}, kw)
+}
+
+// HigherOrderWrapWithAutocastDefault builds higher_order::wrap_with_autocast(str device_type, ScalarType? dtype, bool enabled, bool? cache_enabled, Graph wrapped_func, Any[] args) -> Any[]. Runs a graph inside an autocast region.
+func HigherOrderWrapWithAutocastDefault(b *ir.Builder, deviceType ir.Arg, dtype ir.Arg, enabled ir.Arg, cacheEnabled ir.Arg, wrappedFunc ir.Arg, args ir.Arg, kw ...ir.Named) *ir.Node {
+	return build(b, ops.HigherOrderWrapWithAutocastDefault, []ir.Named{KW("device_type", deviceType), KW("dtype", dtype), KW("enabled", enabled), KW("cache_enabled", cacheEnabled), KW("wrapped_func", wrappedFunc), KW("args", args)}, kw)
+}
+
+// HigherOrderWrapWithSetGradEnabledDefault builds higher_order::wrap_with_set_grad_enabled(bool enable_grad, Graph wrapped_func, Any[] args) -> Any[]. Runs a graph with gradients on or off, which has no meaning here.
+func HigherOrderWrapWithSetGradEnabledDefault(b *ir.Builder, enableGrad ir.Arg, wrappedFunc ir.Arg, args ir.Arg, kw ...ir.Named) *ir.Node {
+	return build(b, ops.HigherOrderWrapWithSetGradEnabledDefault, []ir.Named{KW("enable_grad", enableGrad), KW("wrapped_func", wrappedFunc), KW("args", args)}, kw)
+}
+
+// KvcacheUpdateAndAttendDefault builds kvcache::update_and_attend(Tensor q, Tensor k, Tensor v, Tensor position, SymInt layer_id, float scale, ScalarType out_dtype) -> Tensor. Appends keys and values to a layer's cache outside the graph and attends to its history.
+func KvcacheUpdateAndAttendDefault(b *ir.Builder, q *ir.Value, k *ir.Value, v *ir.Value, position *ir.Value, layerId ir.Arg, scale ir.Arg, outDtype ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.KvcacheUpdateAndAttendDefault, []ir.Named{KW("q", ir.Ref(q)), KW("k", ir.Ref(k)), KW("v", ir.Ref(v)), KW("position", ir.Ref(position)), KW("layer_id", layerId), KW("scale", scale), KW("out_dtype", outDtype)}, kw))
+}
+
+// LlamaChannelwiseGatedDeltaRuleDefault builds llama::channelwise_gated_delta_rule(Tensor query, Tensor key, Tensor value, Tensor decay, Tensor beta, Tensor initial_state) -> (Tensor, Tensor). The gated delta rule with a decay for each channel.
+func LlamaChannelwiseGatedDeltaRuleDefault(b *ir.Builder, query *ir.Value, key *ir.Value, value *ir.Value, decay *ir.Value, beta *ir.Value, initialState *ir.Value, kw ...ir.Named) *ir.Node {
+	return build(b, ops.LlamaChannelwiseGatedDeltaRuleDefault, []ir.Named{KW("query", ir.Ref(query)), KW("key", ir.Ref(key)), KW("value", ir.Ref(value)), KW("decay", ir.Ref(decay)), KW("beta", ir.Ref(beta)), KW("initial_state", ir.Ref(initialState))}, kw)
+}
+
+// LlamaCustomQuantizedSdpaDefault builds llama::custom_quantized_sdpa(Tensor query, Tensor key, Tensor value, SymInt start_pos, Tensor? attn_mask=None, float drpout_p=0.0, bool is_causal=False, float? scale=None, Tensor? q_zero_points=None, Tensor? q_scales=None, Tensor? k_zero_points=None, Tensor? k_scales=None, Tensor? v_zero_points=None, Tensor? v_scales=None, bool is_seq_at_dim_2=False) -> Tensor. custom_sdpa on int8 tensors with scales and zero points.
+func LlamaCustomQuantizedSdpaDefault(b *ir.Builder, query *ir.Value, key *ir.Value, value *ir.Value, startPos ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.LlamaCustomQuantizedSdpaDefault, []ir.Named{KW("query", ir.Ref(query)), KW("key", ir.Ref(key)), KW("value", ir.Ref(value)), KW("start_pos", startPos)}, kw))
+}
+
+// LlamaCustomSdpaDefault builds llama::custom_sdpa(Tensor query, Tensor key, Tensor value, SymInt start_pos, Tensor? attn_mask=None, float drpout_p=0.0, bool is_causal=False, float? scale=None) -> Tensor. Attention over the first start_pos + length entries of a cache, sequence before heads.
+func LlamaCustomSdpaDefault(b *ir.Builder, query *ir.Value, key *ir.Value, value *ir.Value, startPos ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.LlamaCustomSdpaDefault, []ir.Named{KW("query", ir.Ref(query)), KW("key", ir.Ref(key)), KW("value", ir.Ref(value)), KW("start_pos", startPos)}, kw))
+}
+
+// LlamaFastHadamardTransformDefault builds llama::fast_hadamard_transform(Tensor mat) -> Tensor. The Hadamard transform of the last dimension.
+func LlamaFastHadamardTransformDefault(b *ir.Builder, mat *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.LlamaFastHadamardTransformDefault, []ir.Named{KW("mat", ir.Ref(mat))}, kw))
+}
+
+// LlamaGatedDeltaRuleDefault builds llama::gated_delta_rule(Tensor query, Tensor key, Tensor value, Tensor decay, Tensor beta, Tensor initial_state) -> (Tensor, Tensor). The gated delta rule over time; gives output and last state.
+func LlamaGatedDeltaRuleDefault(b *ir.Builder, query *ir.Value, key *ir.Value, value *ir.Value, decay *ir.Value, beta *ir.Value, initialState *ir.Value, kw ...ir.Named) *ir.Node {
+	return build(b, ops.LlamaGatedDeltaRuleDefault, []ir.Named{KW("query", ir.Ref(query)), KW("key", ir.Ref(key)), KW("value", ir.Ref(value)), KW("decay", ir.Ref(decay)), KW("beta", ir.Ref(beta)), KW("initial_state", ir.Ref(initialState))}, kw)
+}
+
+// MathCeilDefault builds math::ceil(Any a) -> Any. The smallest integer that is at least the number.
+func MathCeilDefault(b *ir.Builder, a ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.MathCeilDefault, []ir.Named{KW("a", a)}, kw))
+}
+
+// MathFloorDefault builds math::floor(Any a) -> Any. The largest integer that is at most the number.
+func MathFloorDefault(b *ir.Builder, a ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.MathFloorDefault, []ir.Named{KW("a", a)}, kw))
+}
+
+// MathTruncDefault builds math::trunc(Any a) -> Any. The number rounded towards zero.
+func MathTruncDefault(b *ir.Builder, a ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.MathTruncDefault, []ir.Named{KW("a", a)}, kw))
+}
+
+// MlxCustomSdpaDefault builds mlx::custom_sdpa(Tensor query, Tensor key, Tensor value, SymInt start_pos, Tensor? attn_mask=None, float dropout_p=0.0, bool is_causal=False, float? scale=None) -> Tensor. Attention over the first start_pos + length entries of a cache, with grouped heads.
+func MlxCustomSdpaDefault(b *ir.Builder, query *ir.Value, key *ir.Value, value *ir.Value, startPos ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.MlxCustomSdpaDefault, []ir.Named{KW("query", ir.Ref(query)), KW("key", ir.Ref(key)), KW("value", ir.Ref(value)), KW("start_pos", startPos)}, kw))
+}
+
+// MlxGatherMmDefault builds mlx::gather_mm(Tensor a, Tensor b, Tensor? rhs_indices=None, Tensor? lhs_indices=None, Tensor? sorted_indices=None) -> Tensor. Matrix products with the matrices that index tensors pick.
+func MlxGatherMmDefault(b *ir.Builder, a *ir.Value, bArg *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.MlxGatherMmDefault, []ir.Named{KW("a", ir.Ref(a)), KW("b", ir.Ref(bArg))}, kw))
+}
+
+// MlxGatherQmmDefault builds mlx::gather_qmm(Tensor x, Tensor w, Tensor scales, Tensor? biases=None, Tensor? rhs_indices=None, Tensor? lhs_indices=None, bool transpose=True, SymInt group_size=32, SymInt bits=4, str mode='affine', Tensor? sorted_indices=None) -> Tensor. Matrix products with quantized matrices that index tensors pick.
+func MlxGatherQmmDefault(b *ir.Builder, x *ir.Value, w *ir.Value, scales *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.MlxGatherQmmDefault, []ir.Named{KW("x", ir.Ref(x)), KW("w", ir.Ref(w)), KW("scales", ir.Ref(scales))}, kw))
+}
+
+// MlxMoeGatherInputsDefault builds mlx::moe_gather_inputs(Tensor x, Tensor expert_indices, SymInt top_k, SymInt sort_cutoff) -> (Tensor, Tensor, Tensor, Tensor). Rows of the input for each chosen expert, sorted by expert where that pays.
+func MlxMoeGatherInputsDefault(b *ir.Builder, x *ir.Value, expertIndices *ir.Value, topK ir.Arg, sortCutoff ir.Arg, kw ...ir.Named) *ir.Node {
+	return build(b, ops.MlxMoeGatherInputsDefault, []ir.Named{KW("x", ir.Ref(x)), KW("expert_indices", ir.Ref(expertIndices)), KW("top_k", topK), KW("sort_cutoff", sortCutoff)}, kw)
+}
+
+// MlxMoeScatterOutputsDefault builds mlx::moe_scatter_outputs(Tensor down, Tensor sort_experts, Tensor inv_order, SymInt top_k) -> Tensor. Undoes moe_gather_inputs.
+func MlxMoeScatterOutputsDefault(b *ir.Builder, down *ir.Value, sortExperts *ir.Value, invOrder *ir.Value, topK ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.MlxMoeScatterOutputsDefault, []ir.Named{KW("down", ir.Ref(down)), KW("sort_experts", ir.Ref(sortExperts)), KW("inv_order", ir.Ref(invOrder)), KW("top_k", topK)}, kw))
+}
+
+// MlxRopeDefault builds mlx::rope(Tensor x, SymInt dims, SymInt pos, bool traditional=False, float base=500000.0, float scale=1.0, Tensor? freqs=None) -> Tensor. Rotary position embedding of the first dims elements of the last dimension.
+func MlxRopeDefault(b *ir.Builder, x *ir.Value, dims ir.Arg, pos ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.MlxRopeDefault, []ir.Named{KW("x", ir.Ref(x)), KW("dims", dims), KW("pos", pos)}, kw))
+}
+
+// MlxSampleDefault builds mlx::sample(Tensor logits, Tensor temperature, Tensor top_k, Tensor top_p, Tensor? seed=None) -> Tensor. A token drawn from logits with temperature, top-k and top-p.
+func MlxSampleDefault(b *ir.Builder, logits *ir.Value, temperature *ir.Value, topK *ir.Value, topP *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.MlxSampleDefault, []ir.Named{KW("logits", ir.Ref(logits)), KW("temperature", ir.Ref(temperature)), KW("top_k", ir.Ref(topK)), KW("top_p", ir.Ref(topP))}, kw))
+}
+
+// MlxTq4CompressDefault builds mlx::tq4_compress(Tensor values, Tensor boundaries) -> Tensor. Elements as 4-bit indices between boundaries, two a byte.
+func MlxTq4CompressDefault(b *ir.Builder, values *ir.Value, boundaries *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.MlxTq4CompressDefault, []ir.Named{KW("values", ir.Ref(values)), KW("boundaries", ir.Ref(boundaries))}, kw))
+}
+
+// MlxTqDequantDefault builds mlx::tq_dequant(Tensor packed, Tensor norms, Tensor centroids) -> Tensor. 4-bit indices to centroids, times a norm for each row.
+func MlxTqDequantDefault(b *ir.Builder, packed *ir.Value, norms *ir.Value, centroids *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.MlxTqDequantDefault, []ir.Named{KW("packed", ir.Ref(packed)), KW("norms", ir.Ref(norms)), KW("centroids", ir.Ref(centroids))}, kw))
+}
+
+// MlxTqNormDefault builds mlx::tq_norm(Tensor x) -> Tensor. The Euclidean norm over the last dimension.
+func MlxTqNormDefault(b *ir.Builder, x *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.MlxTqNormDefault, []ir.Named{KW("x", ir.Ref(x))}, kw))
+}
+
+// MlxTestVaddDefault builds mlx_test::vadd(Tensor a, Tensor b) -> Tensor. The sum of two tensors as a custom kernel.
+func MlxTestVaddDefault(b *ir.Builder, a *ir.Value, bArg *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.MlxTestVaddDefault, []ir.Named{KW("a", ir.Ref(a)), KW("b", ir.Ref(bArg))}, kw))
+}
+
+// PreprocessTileCropDefault builds preprocess::tile_crop(Tensor input, int tile_size) -> Tensor. An image cut into square tiles.
+func PreprocessTileCropDefault(b *ir.Builder, input *ir.Value, tileSize ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.PreprocessTileCropDefault, []ir.Named{KW("input", ir.Ref(input)), KW("tile_size", tileSize)}, kw))
+}
+
+// QuantizedDecomposedUnderChooseQparamsPerTokenAsymmetricImplDefault builds quantized_decomposed::_choose_qparams_per_token_asymmetric_impl(Tensor input, ScalarType dtype) -> (Tensor, Tensor). Scale and zero point for each row.
+func QuantizedDecomposedUnderChooseQparamsPerTokenAsymmetricImplDefault(b *ir.Builder, input *ir.Value, dtype ir.Arg, kw ...ir.Named) *ir.Node {
+	return build(b, ops.QuantizedDecomposedUnderChooseQparamsPerTokenAsymmetricImplDefault, []ir.Named{KW("input", ir.Ref(input)), KW("dtype", dtype)}, kw)
+}
+
+// QuantizedDecomposedAddDefault builds quantized_decomposed::add(Tensor a, float a_scale, int a_zero_point, int a_quant_min, int a_quant_max, Tensor b, float b_scale, int b_zero_point, int b_quant_min, int b_quant_max, float out_scale, int out_zero_point, int out_quant_min, int out_quant_max) -> Tensor qc. The sum of two quantized tensors, quantized again.
+func QuantizedDecomposedAddDefault(b *ir.Builder, a *ir.Value, aScale ir.Arg, aZeroPoint ir.Arg, aQuantMin ir.Arg, aQuantMax ir.Arg, bArg *ir.Value, bScale ir.Arg, bZeroPoint ir.Arg, bQuantMin ir.Arg, bQuantMax ir.Arg, outScale ir.Arg, outZeroPoint ir.Arg, outQuantMin ir.Arg, outQuantMax ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.QuantizedDecomposedAddDefault, []ir.Named{KW("a", ir.Ref(a)), KW("a_scale", aScale), KW("a_zero_point", aZeroPoint), KW("a_quant_min", aQuantMin), KW("a_quant_max", aQuantMax), KW("b", ir.Ref(bArg)), KW("b_scale", bScale), KW("b_zero_point", bZeroPoint), KW("b_quant_min", bQuantMin), KW("b_quant_max", bQuantMax), KW("out_scale", outScale), KW("out_zero_point", outZeroPoint), KW("out_quant_min", outQuantMin), KW("out_quant_max", outQuantMax)}, kw))
+}
+
+// QuantizedDecomposedAddScalar builds quantized_decomposed::add.scalar(Tensor qa, float a_scale, int a_zero_point, int a_quant_min, int a_quant_max, ScalarType a_dtype, Scalar b, float out_scale, int out_zero_point, int out_quant_min, int out_quant_max, ScalarType out_dtype) -> Tensor. The sum of a quantized tensor and a number, quantized again.
+func QuantizedDecomposedAddScalar(b *ir.Builder, qa *ir.Value, aScale ir.Arg, aZeroPoint ir.Arg, aQuantMin ir.Arg, aQuantMax ir.Arg, aDtype ir.Arg, bArg ir.Arg, outScale ir.Arg, outZeroPoint ir.Arg, outQuantMin ir.Arg, outQuantMax ir.Arg, outDtype ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.QuantizedDecomposedAddScalar, []ir.Named{KW("qa", ir.Ref(qa)), KW("a_scale", aScale), KW("a_zero_point", aZeroPoint), KW("a_quant_min", aQuantMin), KW("a_quant_max", aQuantMax), KW("a_dtype", aDtype), KW("b", bArg), KW("out_scale", outScale), KW("out_zero_point", outZeroPoint), KW("out_quant_min", outQuantMin), KW("out_quant_max", outQuantMax), KW("out_dtype", outDtype)}, kw))
+}
+
+// QuantizedDecomposedAddReluDefault builds quantized_decomposed::add_relu(Tensor a, float a_scale, int a_zero_point, int a_quant_min, int a_quant_max, Tensor b, float b_scale, int b_zero_point, int b_quant_min, int b_quant_max, float out_scale, int out_zero_point, int out_quant_min, int out_quant_max) -> Tensor qc. The sum of two quantized tensors, quantized again above zero.
+func QuantizedDecomposedAddReluDefault(b *ir.Builder, a *ir.Value, aScale ir.Arg, aZeroPoint ir.Arg, aQuantMin ir.Arg, aQuantMax ir.Arg, bArg *ir.Value, bScale ir.Arg, bZeroPoint ir.Arg, bQuantMin ir.Arg, bQuantMax ir.Arg, outScale ir.Arg, outZeroPoint ir.Arg, outQuantMin ir.Arg, outQuantMax ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.QuantizedDecomposedAddReluDefault, []ir.Named{KW("a", ir.Ref(a)), KW("a_scale", aScale), KW("a_zero_point", aZeroPoint), KW("a_quant_min", aQuantMin), KW("a_quant_max", aQuantMax), KW("b", ir.Ref(bArg)), KW("b_scale", bScale), KW("b_zero_point", bZeroPoint), KW("b_quant_min", bQuantMin), KW("b_quant_max", bQuantMax), KW("out_scale", outScale), KW("out_zero_point", outZeroPoint), KW("out_quant_min", outQuantMin), KW("out_quant_max", outQuantMax)}, kw))
+}
+
+// QuantizedDecomposedChooseQparamsTensor builds quantized_decomposed::choose_qparams.tensor(Tensor input, int quant_min, int quant_max, float eps, ScalarType dtype) -> (Tensor, Tensor). Scale and zero point that cover the values of the input.
+func QuantizedDecomposedChooseQparamsTensor(b *ir.Builder, input *ir.Value, quantMin ir.Arg, quantMax ir.Arg, eps ir.Arg, dtype ir.Arg, kw ...ir.Named) *ir.Node {
+	return build(b, ops.QuantizedDecomposedChooseQparamsTensor, []ir.Named{KW("input", ir.Ref(input)), KW("quant_min", quantMin), KW("quant_max", quantMax), KW("eps", eps), KW("dtype", dtype)}, kw)
+}
+
+// QuantizedDecomposedChooseQparamsPerTokenDefault builds quantized_decomposed::choose_qparams_per_token(Tensor input, ScalarType dtype) -> (Tensor, Tensor). Symmetric scale for each row.
+func QuantizedDecomposedChooseQparamsPerTokenDefault(b *ir.Builder, input *ir.Value, dtype ir.Arg, kw ...ir.Named) *ir.Node {
+	return build(b, ops.QuantizedDecomposedChooseQparamsPerTokenDefault, []ir.Named{KW("input", ir.Ref(input)), KW("dtype", dtype)}, kw)
+}
+
+// QuantizedDecomposedChooseQparamsPerTokenAsymmetricDefault builds quantized_decomposed::choose_qparams_per_token_asymmetric(Tensor input, ScalarType dtype) -> (Tensor, Tensor). Scale and zero point for each row.
+func QuantizedDecomposedChooseQparamsPerTokenAsymmetricDefault(b *ir.Builder, input *ir.Value, dtype ir.Arg, kw ...ir.Named) *ir.Node {
+	return build(b, ops.QuantizedDecomposedChooseQparamsPerTokenAsymmetricDefault, []ir.Named{KW("input", ir.Ref(input)), KW("dtype", dtype)}, kw)
+}
+
+// QuantizedDecomposedChooseQparamsSymmetricTensor builds quantized_decomposed::choose_qparams_symmetric.tensor(Tensor input, int quant_min, int quant_max, float eps, ScalarType dtype) -> (Tensor, Tensor). Scale that covers the values of the input around zero, and the middle as zero point.
+func QuantizedDecomposedChooseQparamsSymmetricTensor(b *ir.Builder, input *ir.Value, quantMin ir.Arg, quantMax ir.Arg, eps ir.Arg, dtype ir.Arg, kw ...ir.Named) *ir.Node {
+	return build(b, ops.QuantizedDecomposedChooseQparamsSymmetricTensor, []ir.Named{KW("input", ir.Ref(input)), KW("quant_min", quantMin), KW("quant_max", quantMax), KW("eps", eps), KW("dtype", dtype)}, kw)
+}
+
+// QuantizedDecomposedConvertElementTypeNoFuse builds quantized_decomposed::convert_element_type.no_fuse(Tensor input, ScalarType dtype) -> Tensor. The input as another element type.
+func QuantizedDecomposedConvertElementTypeNoFuse(b *ir.Builder, input *ir.Value, dtype ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.QuantizedDecomposedConvertElementTypeNoFuse, []ir.Named{KW("input", ir.Ref(input)), KW("dtype", dtype)}, kw))
+}
+
+// QuantizedDecomposedDequantizePerChannelDefault builds quantized_decomposed::dequantize_per_channel(Tensor input, Tensor scales, Tensor? zero_points, int axis, int quant_min, int quant_max, ScalarType dtype, *, ScalarType? out_dtype=None) -> Tensor. dequantize_per_tensor with a scale and zero point for each index along an axis.
+func QuantizedDecomposedDequantizePerChannelDefault(b *ir.Builder, input *ir.Value, scales *ir.Value, zeroPoints *ir.Value, axis ir.Arg, quantMin ir.Arg, quantMax ir.Arg, dtype ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.QuantizedDecomposedDequantizePerChannelDefault, []ir.Named{KW("input", ir.Ref(input)), KW("scales", ir.Ref(scales)), KW("zero_points", ir.Ref(zeroPoints)), KW("axis", axis), KW("quant_min", quantMin), KW("quant_max", quantMax), KW("dtype", dtype)}, kw))
+}
+
+// QuantizedDecomposedDequantizePerChannelGroupDefault builds quantized_decomposed::dequantize_per_channel_group(Tensor input, Tensor scales, Tensor? zero_points, int quant_min, int quant_max, ScalarType dtype, int group_size, ScalarType output_dtype) -> Tensor. dequantize_per_tensor with a scale and zero point for each group of the last dimension.
+func QuantizedDecomposedDequantizePerChannelGroupDefault(b *ir.Builder, input *ir.Value, scales *ir.Value, zeroPoints *ir.Value, quantMin ir.Arg, quantMax ir.Arg, dtype ir.Arg, groupSize ir.Arg, outputDtype ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.QuantizedDecomposedDequantizePerChannelGroupDefault, []ir.Named{KW("input", ir.Ref(input)), KW("scales", ir.Ref(scales)), KW("zero_points", ir.Ref(zeroPoints)), KW("quant_min", quantMin), KW("quant_max", quantMax), KW("dtype", dtype), KW("group_size", groupSize), KW("output_dtype", outputDtype)}, kw))
+}
+
+// QuantizedDecomposedDequantizePerTensorDefault builds quantized_decomposed::dequantize_per_tensor(Tensor input, float scale, int zero_point, int quant_min, int quant_max, ScalarType dtype, *, ScalarType? out_dtype=None) -> Tensor. (input - zero_point) * scale.
+func QuantizedDecomposedDequantizePerTensorDefault(b *ir.Builder, input *ir.Value, scale ir.Arg, zeroPoint ir.Arg, quantMin ir.Arg, quantMax ir.Arg, dtype ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.QuantizedDecomposedDequantizePerTensorDefault, []ir.Named{KW("input", ir.Ref(input)), KW("scale", scale), KW("zero_point", zeroPoint), KW("quant_min", quantMin), KW("quant_max", quantMax), KW("dtype", dtype)}, kw))
+}
+
+// QuantizedDecomposedDequantizePerTensorTensor builds quantized_decomposed::dequantize_per_tensor.tensor(Tensor input, Tensor scale, Tensor zero_point, int quant_min, int quant_max, ScalarType dtype, *, ScalarType? out_dtype=None) -> Tensor. (input - zero_point) * scale.
+func QuantizedDecomposedDequantizePerTensorTensor(b *ir.Builder, input *ir.Value, scale *ir.Value, zeroPoint *ir.Value, quantMin ir.Arg, quantMax ir.Arg, dtype ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.QuantizedDecomposedDequantizePerTensorTensor, []ir.Named{KW("input", ir.Ref(input)), KW("scale", ir.Ref(scale)), KW("zero_point", ir.Ref(zeroPoint)), KW("quant_min", quantMin), KW("quant_max", quantMax), KW("dtype", dtype)}, kw))
+}
+
+// QuantizedDecomposedDequantizePerTensorTensor2 builds quantized_decomposed::dequantize_per_tensor.tensor2(Tensor input, Tensor scale, Tensor zero_point, Tensor quant_min, Tensor quant_max, ScalarType dtype, *, ScalarType? out_dtype=None) -> Tensor. (input - zero_point) * scale.
+func QuantizedDecomposedDequantizePerTensorTensor2(b *ir.Builder, input *ir.Value, scale *ir.Value, zeroPoint *ir.Value, quantMin *ir.Value, quantMax *ir.Value, dtype ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.QuantizedDecomposedDequantizePerTensorTensor2, []ir.Named{KW("input", ir.Ref(input)), KW("scale", ir.Ref(scale)), KW("zero_point", ir.Ref(zeroPoint)), KW("quant_min", ir.Ref(quantMin)), KW("quant_max", ir.Ref(quantMax)), KW("dtype", dtype)}, kw))
+}
+
+// QuantizedDecomposedDequantizePerTokenDefault builds quantized_decomposed::dequantize_per_token(Tensor input, Tensor scales, Tensor zero_points, int quant_min, int quant_max, ScalarType dtype, ScalarType output_dtype) -> Tensor. dequantize_per_tensor with a scale and zero point for each row.
+func QuantizedDecomposedDequantizePerTokenDefault(b *ir.Builder, input *ir.Value, scales *ir.Value, zeroPoints *ir.Value, quantMin ir.Arg, quantMax ir.Arg, dtype ir.Arg, outputDtype ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.QuantizedDecomposedDequantizePerTokenDefault, []ir.Named{KW("input", ir.Ref(input)), KW("scales", ir.Ref(scales)), KW("zero_points", ir.Ref(zeroPoints)), KW("quant_min", quantMin), KW("quant_max", quantMax), KW("dtype", dtype), KW("output_dtype", outputDtype)}, kw))
+}
+
+// QuantizedDecomposedEmbedding2bitDefault builds quantized_decomposed::embedding_2bit(Tensor weight, Tensor weight_scales, Tensor? weight_zero_points, int weight_quant_min, int weight_quant_max, Tensor indices) -> Tensor. Rows of a weight of four 2-bit values a byte, dequantized.
+func QuantizedDecomposedEmbedding2bitDefault(b *ir.Builder, weight *ir.Value, weightScales *ir.Value, weightZeroPoints *ir.Value, weightQuantMin ir.Arg, weightQuantMax ir.Arg, indices *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.QuantizedDecomposedEmbedding2bitDefault, []ir.Named{KW("weight", ir.Ref(weight)), KW("weight_scales", ir.Ref(weightScales)), KW("weight_zero_points", ir.Ref(weightZeroPoints)), KW("weight_quant_min", weightQuantMin), KW("weight_quant_max", weightQuantMax), KW("indices", ir.Ref(indices))}, kw))
+}
+
+// QuantizedDecomposedEmbedding2bitDtype builds quantized_decomposed::embedding_2bit.dtype(Tensor weight, Tensor weight_scales, Tensor? weight_zero_points, int weight_quant_min, int weight_quant_max, Tensor indices, *, ScalarType? dtype=None) -> Tensor. Rows of a weight of four 2-bit values a byte, dequantized.
+func QuantizedDecomposedEmbedding2bitDtype(b *ir.Builder, weight *ir.Value, weightScales *ir.Value, weightZeroPoints *ir.Value, weightQuantMin ir.Arg, weightQuantMax ir.Arg, indices *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.QuantizedDecomposedEmbedding2bitDtype, []ir.Named{KW("weight", ir.Ref(weight)), KW("weight_scales", ir.Ref(weightScales)), KW("weight_zero_points", ir.Ref(weightZeroPoints)), KW("weight_quant_min", weightQuantMin), KW("weight_quant_max", weightQuantMax), KW("indices", ir.Ref(indices))}, kw))
+}
+
+// QuantizedDecomposedEmbedding4bitDefault builds quantized_decomposed::embedding_4bit(Tensor weight, Tensor weight_scales, Tensor? weight_zero_points, int weight_quant_min, int weight_quant_max, Tensor indices) -> Tensor. Rows of a weight of two 4-bit values a byte, dequantized.
+func QuantizedDecomposedEmbedding4bitDefault(b *ir.Builder, weight *ir.Value, weightScales *ir.Value, weightZeroPoints *ir.Value, weightQuantMin ir.Arg, weightQuantMax ir.Arg, indices *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.QuantizedDecomposedEmbedding4bitDefault, []ir.Named{KW("weight", ir.Ref(weight)), KW("weight_scales", ir.Ref(weightScales)), KW("weight_zero_points", ir.Ref(weightZeroPoints)), KW("weight_quant_min", weightQuantMin), KW("weight_quant_max", weightQuantMax), KW("indices", ir.Ref(indices))}, kw))
+}
+
+// QuantizedDecomposedEmbedding4bitDtype builds quantized_decomposed::embedding_4bit.dtype(Tensor weight, Tensor weight_scales, Tensor? weight_zero_points, int weight_quant_min, int weight_quant_max, Tensor indices, *, ScalarType? dtype=None) -> Tensor. Rows of a weight of two 4-bit values a byte, dequantized.
+func QuantizedDecomposedEmbedding4bitDtype(b *ir.Builder, weight *ir.Value, weightScales *ir.Value, weightZeroPoints *ir.Value, weightQuantMin ir.Arg, weightQuantMax ir.Arg, indices *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.QuantizedDecomposedEmbedding4bitDtype, []ir.Named{KW("weight", ir.Ref(weight)), KW("weight_scales", ir.Ref(weightScales)), KW("weight_zero_points", ir.Ref(weightZeroPoints)), KW("weight_quant_min", weightQuantMin), KW("weight_quant_max", weightQuantMax), KW("indices", ir.Ref(indices))}, kw))
+}
+
+// QuantizedDecomposedEmbeddingByteDefault builds quantized_decomposed::embedding_byte(Tensor weight, Tensor weight_scales, Tensor? weight_zero_points, int weight_quant_min, int weight_quant_max, Tensor indices) -> Tensor. Rows of an int8 weight, dequantized.
+func QuantizedDecomposedEmbeddingByteDefault(b *ir.Builder, weight *ir.Value, weightScales *ir.Value, weightZeroPoints *ir.Value, weightQuantMin ir.Arg, weightQuantMax ir.Arg, indices *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.QuantizedDecomposedEmbeddingByteDefault, []ir.Named{KW("weight", ir.Ref(weight)), KW("weight_scales", ir.Ref(weightScales)), KW("weight_zero_points", ir.Ref(weightZeroPoints)), KW("weight_quant_min", weightQuantMin), KW("weight_quant_max", weightQuantMax), KW("indices", ir.Ref(indices))}, kw))
+}
+
+// QuantizedDecomposedEmbeddingByteDtype builds quantized_decomposed::embedding_byte.dtype(Tensor weight, Tensor weight_scales, Tensor? weight_zero_points, int weight_quant_min, int weight_quant_max, Tensor indices, *, ScalarType? dtype=None) -> Tensor. Rows of an int8 weight, dequantized.
+func QuantizedDecomposedEmbeddingByteDtype(b *ir.Builder, weight *ir.Value, weightScales *ir.Value, weightZeroPoints *ir.Value, weightQuantMin ir.Arg, weightQuantMax ir.Arg, indices *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.QuantizedDecomposedEmbeddingByteDtype, []ir.Named{KW("weight", ir.Ref(weight)), KW("weight_scales", ir.Ref(weightScales)), KW("weight_zero_points", ir.Ref(weightZeroPoints)), KW("weight_quant_min", weightQuantMin), KW("weight_quant_max", weightQuantMax), KW("indices", ir.Ref(indices))}, kw))
+}
+
+// QuantizedDecomposedFakeQuantPerChannelDefault builds quantized_decomposed::fake_quant_per_channel(Tensor input, Tensor scales, Tensor zero_points, int axis, int quant_min, int quant_max) -> Tensor. The input quantized and dequantized with a scale for each index along an axis.
+func QuantizedDecomposedFakeQuantPerChannelDefault(b *ir.Builder, input *ir.Value, scales *ir.Value, zeroPoints *ir.Value, axis ir.Arg, quantMin ir.Arg, quantMax ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.QuantizedDecomposedFakeQuantPerChannelDefault, []ir.Named{KW("input", ir.Ref(input)), KW("scales", ir.Ref(scales)), KW("zero_points", ir.Ref(zeroPoints)), KW("axis", axis), KW("quant_min", quantMin), KW("quant_max", quantMax)}, kw))
+}
+
+// QuantizedDecomposedMixedLinearDefault builds quantized_decomposed::mixed_linear(Tensor input, Tensor weight, Tensor weight_scales, Tensor? weight_zero_points, ScalarType? dtype=None) -> Tensor. input @ dequantized weight^T.
+func QuantizedDecomposedMixedLinearDefault(b *ir.Builder, input *ir.Value, weight *ir.Value, weightScales *ir.Value, weightZeroPoints *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.QuantizedDecomposedMixedLinearDefault, []ir.Named{KW("input", ir.Ref(input)), KW("weight", ir.Ref(weight)), KW("weight_scales", ir.Ref(weightScales)), KW("weight_zero_points", ir.Ref(weightZeroPoints))}, kw))
+}
+
+// QuantizedDecomposedMixedMmDefault builds quantized_decomposed::mixed_mm(Tensor input, Tensor weight, Tensor weight_scales, Tensor? weight_zero_points) -> Tensor. input @ dequantized weight.
+func QuantizedDecomposedMixedMmDefault(b *ir.Builder, input *ir.Value, weight *ir.Value, weightScales *ir.Value, weightZeroPoints *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.QuantizedDecomposedMixedMmDefault, []ir.Named{KW("input", ir.Ref(input)), KW("weight", ir.Ref(weight)), KW("weight_scales", ir.Ref(weightScales)), KW("weight_zero_points", ir.Ref(weightZeroPoints))}, kw))
+}
+
+// QuantizedDecomposedQuantizePerChannelDefault builds quantized_decomposed::quantize_per_channel(Tensor input, Tensor scales, Tensor zero_points, int axis, int quant_min, int quant_max, ScalarType dtype) -> Tensor. quantize_per_tensor with a scale and zero point for each index along an axis.
+func QuantizedDecomposedQuantizePerChannelDefault(b *ir.Builder, input *ir.Value, scales *ir.Value, zeroPoints *ir.Value, axis ir.Arg, quantMin ir.Arg, quantMax ir.Arg, dtype ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.QuantizedDecomposedQuantizePerChannelDefault, []ir.Named{KW("input", ir.Ref(input)), KW("scales", ir.Ref(scales)), KW("zero_points", ir.Ref(zeroPoints)), KW("axis", axis), KW("quant_min", quantMin), KW("quant_max", quantMax), KW("dtype", dtype)}, kw))
+}
+
+// QuantizedDecomposedQuantizePerChannelGroupDefault builds quantized_decomposed::quantize_per_channel_group(Tensor input, Tensor scales, Tensor zero_points, int quant_min, int quant_max, ScalarType dtype, int group_size) -> Tensor. quantize_per_tensor with a scale and zero point for each group of the last dimension.
+func QuantizedDecomposedQuantizePerChannelGroupDefault(b *ir.Builder, input *ir.Value, scales *ir.Value, zeroPoints *ir.Value, quantMin ir.Arg, quantMax ir.Arg, dtype ir.Arg, groupSize ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.QuantizedDecomposedQuantizePerChannelGroupDefault, []ir.Named{KW("input", ir.Ref(input)), KW("scales", ir.Ref(scales)), KW("zero_points", ir.Ref(zeroPoints)), KW("quant_min", quantMin), KW("quant_max", quantMax), KW("dtype", dtype), KW("group_size", groupSize)}, kw))
+}
+
+// QuantizedDecomposedQuantizePerTensorDefault builds quantized_decomposed::quantize_per_tensor(Tensor input, float scale, int zero_point, int quant_min, int quant_max, ScalarType dtype) -> Tensor. round(input / scale) + zero_point, limited to [quant_min, quant_max].
+func QuantizedDecomposedQuantizePerTensorDefault(b *ir.Builder, input *ir.Value, scale ir.Arg, zeroPoint ir.Arg, quantMin ir.Arg, quantMax ir.Arg, dtype ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.QuantizedDecomposedQuantizePerTensorDefault, []ir.Named{KW("input", ir.Ref(input)), KW("scale", scale), KW("zero_point", zeroPoint), KW("quant_min", quantMin), KW("quant_max", quantMax), KW("dtype", dtype)}, kw))
+}
+
+// QuantizedDecomposedQuantizePerTensorTensor builds quantized_decomposed::quantize_per_tensor.tensor(Tensor input, Tensor scale, Tensor zero_point, int quant_min, int quant_max, ScalarType dtype) -> Tensor. round(input / scale) + zero_point, limited to [quant_min, quant_max].
+func QuantizedDecomposedQuantizePerTensorTensor(b *ir.Builder, input *ir.Value, scale *ir.Value, zeroPoint *ir.Value, quantMin ir.Arg, quantMax ir.Arg, dtype ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.QuantizedDecomposedQuantizePerTensorTensor, []ir.Named{KW("input", ir.Ref(input)), KW("scale", ir.Ref(scale)), KW("zero_point", ir.Ref(zeroPoint)), KW("quant_min", quantMin), KW("quant_max", quantMax), KW("dtype", dtype)}, kw))
+}
+
+// QuantizedDecomposedQuantizePerTensorTensor2 builds quantized_decomposed::quantize_per_tensor.tensor2(Tensor input, Tensor scale, Tensor zero_point, Tensor quant_min, Tensor quant_max, ScalarType dtype) -> Tensor. round(input / scale) + zero_point, limited to [quant_min, quant_max].
+func QuantizedDecomposedQuantizePerTensorTensor2(b *ir.Builder, input *ir.Value, scale *ir.Value, zeroPoint *ir.Value, quantMin *ir.Value, quantMax *ir.Value, dtype ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.QuantizedDecomposedQuantizePerTensorTensor2, []ir.Named{KW("input", ir.Ref(input)), KW("scale", ir.Ref(scale)), KW("zero_point", ir.Ref(zeroPoint)), KW("quant_min", ir.Ref(quantMin)), KW("quant_max", ir.Ref(quantMax)), KW("dtype", dtype)}, kw))
+}
+
+// QuantizedDecomposedQuantizePerTokenDefault builds quantized_decomposed::quantize_per_token(Tensor input, Tensor scales, Tensor zero_points, int quant_min, int quant_max, ScalarType dtype) -> Tensor. quantize_per_tensor with a scale and zero point for each row.
+func QuantizedDecomposedQuantizePerTokenDefault(b *ir.Builder, input *ir.Value, scales *ir.Value, zeroPoints *ir.Value, quantMin ir.Arg, quantMax ir.Arg, dtype ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.QuantizedDecomposedQuantizePerTokenDefault, []ir.Named{KW("input", ir.Ref(input)), KW("scales", ir.Ref(scales)), KW("zero_points", ir.Ref(zeroPoints)), KW("quant_min", quantMin), KW("quant_max", quantMax), KW("dtype", dtype)}, kw))
+}
+
+// TorchFunctorchPredispatchUnderAddBatchDimDefault builds torch._functorch.predispatch::_add_batch_dim(Tensor self, SymInt batch_dim, SymInt level) -> Tensor. Hides a dimension: the operators that follow see one sample of the batch.
+func TorchFunctorchPredispatchUnderAddBatchDimDefault(b *ir.Builder, self *ir.Value, batchDim ir.Arg, level ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.TorchFunctorchPredispatchUnderAddBatchDimDefault, []ir.Named{KW("self", ir.Ref(self)), KW("batch_dim", batchDim), KW("level", level)}, kw))
+}
+
+// TorchFunctorchPredispatchUnderRemoveBatchDimDefault builds torch._functorch.predispatch::_remove_batch_dim(Tensor self, SymInt level, SymInt batch_size, SymInt out_dim) -> Tensor. Shows the hidden dimension again, at out_dim.
+func TorchFunctorchPredispatchUnderRemoveBatchDimDefault(b *ir.Builder, self *ir.Value, level ir.Arg, batchSize ir.Arg, outDim ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.TorchFunctorchPredispatchUnderRemoveBatchDimDefault, []ir.Named{KW("self", ir.Ref(self)), KW("level", level), KW("batch_size", batchSize), KW("out_dim", outDim)}, kw))
+}
+
+// TorchFunctorchPredispatchUnderVmapDecrementNestingDefault builds torch._functorch.predispatch::_vmap_decrement_nesting() -> SymInt. Leaves a vmap level.
+func TorchFunctorchPredispatchUnderVmapDecrementNestingDefault(b *ir.Builder, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.TorchFunctorchPredispatchUnderVmapDecrementNestingDefault, []ir.Named{}, kw))
+}
+
+// TorchFunctorchPredispatchUnderVmapIncrementNestingDefault builds torch._functorch.predispatch::_vmap_increment_nesting(SymInt batch_size, str randomness) -> SymInt. Enters a vmap level.
+func TorchFunctorchPredispatchUnderVmapIncrementNestingDefault(b *ir.Builder, batchSize ir.Arg, randomness ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.TorchFunctorchPredispatchUnderVmapIncrementNestingDefault, []ir.Named{KW("batch_size", batchSize), KW("randomness", randomness)}, kw))
+}
+
+// TorchFunctorchPredispatchLazyLoadDecompositionsDefault builds torch._functorch.predispatch::lazy_load_decompositions() -> (). Has no meaning outside of Python.
+func TorchFunctorchPredispatchLazyLoadDecompositionsDefault(b *ir.Builder, kw ...ir.Named) *ir.Node {
+	return build(b, ops.TorchFunctorchPredispatchLazyLoadDecompositionsDefault, []ir.Named{}, kw)
+}
+
+// TorchUnderSymAcosDefault builds torch::_sym_acos(Any a) -> Any. The arc cosine of a number.
+func TorchUnderSymAcosDefault(b *ir.Builder, a ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.TorchUnderSymAcosDefault, []ir.Named{KW("a", a)}, kw))
+}
+
+// TorchUnderSymAsinDefault builds torch::_sym_asin(Any a) -> Any. The arc sine of a number.
+func TorchUnderSymAsinDefault(b *ir.Builder, a ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.TorchUnderSymAsinDefault, []ir.Named{KW("a", a)}, kw))
+}
+
+// TorchUnderSymAtanDefault builds torch::_sym_atan(Any a) -> Any. The arc tangent of a number.
+func TorchUnderSymAtanDefault(b *ir.Builder, a ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.TorchUnderSymAtanDefault, []ir.Named{KW("a", a)}, kw))
+}
+
+// TorchUnderSymCosDefault builds torch::_sym_cos(Any a) -> Any. The cosine of a number.
+func TorchUnderSymCosDefault(b *ir.Builder, a ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.TorchUnderSymCosDefault, []ir.Named{KW("a", a)}, kw))
+}
+
+// TorchUnderSymCoshDefault builds torch::_sym_cosh(Any a) -> Any. The hyperbolic cosine of a number.
+func TorchUnderSymCoshDefault(b *ir.Builder, a ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.TorchUnderSymCoshDefault, []ir.Named{KW("a", a)}, kw))
+}
+
+// TorchUnderSymLog2Default builds torch::_sym_log2(Any a) -> Any. The logarithm to base two of a number.
+func TorchUnderSymLog2Default(b *ir.Builder, a ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.TorchUnderSymLog2Default, []ir.Named{KW("a", a)}, kw))
+}
+
+// TorchUnderSymSinDefault builds torch::_sym_sin(Any a) -> Any. The sine of a number.
+func TorchUnderSymSinDefault(b *ir.Builder, a ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.TorchUnderSymSinDefault, []ir.Named{KW("a", a)}, kw))
+}
+
+// TorchUnderSymSinhDefault builds torch::_sym_sinh(Any a) -> Any. The hyperbolic sine of a number.
+func TorchUnderSymSinhDefault(b *ir.Builder, a ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.TorchUnderSymSinhDefault, []ir.Named{KW("a", a)}, kw))
+}
+
+// TorchUnderSymSqrtDefault builds torch::_sym_sqrt(Any a) -> Any. The square root of a number.
+func TorchUnderSymSqrtDefault(b *ir.Builder, a ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.TorchUnderSymSqrtDefault, []ir.Named{KW("a", a)}, kw))
+}
+
+// TorchUnderSymTanDefault builds torch::_sym_tan(Any a) -> Any. The tangent of a number.
+func TorchUnderSymTanDefault(b *ir.Builder, a ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.TorchUnderSymTanDefault, []ir.Named{KW("a", a)}, kw))
+}
+
+// TorchUnderSymTanhDefault builds torch::_sym_tanh(Any a) -> Any. The hyperbolic tangent of a number.
+func TorchUnderSymTanhDefault(b *ir.Builder, a ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.TorchUnderSymTanhDefault, []ir.Named{KW("a", a)}, kw))
+}
+
+// TorchSymFloatDefault builds torch::sym_float(Any a) -> Any. The number as a float.
+func TorchSymFloatDefault(b *ir.Builder, a ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.TorchSymFloatDefault, []ir.Named{KW("a", a)}, kw))
+}
+
+// TorchSymFreshSizeDefault builds torch::sym_fresh_size(Any a) -> Any. The number under a fresh symbol.
+func TorchSymFreshSizeDefault(b *ir.Builder, a ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.TorchSymFreshSizeDefault, []ir.Named{KW("a", a)}, kw))
+}
+
+// TorchSymIntDefault builds torch::sym_int(Any a) -> Any. The number rounded towards zero as an integer.
+func TorchSymIntDefault(b *ir.Builder, a ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.TorchSymIntDefault, []ir.Named{KW("a", a)}, kw))
+}
+
+// TorchSymIteDefault builds torch::sym_ite(Any b, Any t, Any f) -> Any. t where b holds, f otherwise.
+func TorchSymIteDefault(b *ir.Builder, bArg ir.Arg, t ir.Arg, f ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.TorchSymIteDefault, []ir.Named{KW("b", bArg), KW("t", t), KW("f", f)}, kw))
+}
+
+// TorchSymMaxDefault builds torch::sym_max(Any a, Any b) -> Any. The larger of two numbers.
+func TorchSymMaxDefault(b *ir.Builder, a ir.Arg, bArg ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.TorchSymMaxDefault, []ir.Named{KW("a", a), KW("b", bArg)}, kw))
+}
+
+// TorchSymMinDefault builds torch::sym_min(Any a, Any b) -> Any. The smaller of two numbers.
+func TorchSymMinDefault(b *ir.Builder, a ir.Arg, bArg ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.TorchSymMinDefault, []ir.Named{KW("a", a), KW("b", bArg)}, kw))
+}
+
+// TorchSymNotDefault builds torch::sym_not(Any a) -> Any. Logical negation.
+func TorchSymNotDefault(b *ir.Builder, a ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.TorchSymNotDefault, []ir.Named{KW("a", a)}, kw))
+}
+
+// TorchSymSumDefault builds torch::sym_sum(Any[] args) -> Any. The sum of numbers.
+func TorchSymSumDefault(b *ir.Builder, args ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.TorchSymSumDefault, []ir.Named{KW("args", args)}, kw))
+}
+
+// TorchaoChooseQparamsAffineDefault builds torchao::choose_qparams_affine(Tensor? input, str mapping_type, SymInt[] block_size, ScalarType target_dtype, Scalar? quant_min=None, Scalar? quant_max=None, float? eps=None, ScalarType? scale_dtype=None, ScalarType? zero_point_dtype=None, bool keepdim=False) -> (Tensor, Tensor). Scale and zero point for each block of the input.
+func TorchaoChooseQparamsAffineDefault(b *ir.Builder, input *ir.Value, mappingType ir.Arg, blockSize ir.Arg, targetDtype ir.Arg, kw ...ir.Named) *ir.Node {
+	return build(b, ops.TorchaoChooseQparamsAffineDefault, []ir.Named{KW("input", ir.Ref(input)), KW("mapping_type", mappingType), KW("block_size", blockSize), KW("target_dtype", targetDtype)}, kw)
+}
+
+// TorchaoChooseScaleFloat8Default builds torchao::choose_scale_float8(Tensor tensor, SymInt[] block_size, ScalarType float8_dtype=float8_e4m3fn, ScalarType scale_dtype=float32, float? hp_value_lb=None, float? hp_value_ub=None) -> Tensor. The float8 scale for each block of the input.
+func TorchaoChooseScaleFloat8Default(b *ir.Builder, tensor *ir.Value, blockSize ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.TorchaoChooseScaleFloat8Default, []ir.Named{KW("tensor", ir.Ref(tensor)), KW("block_size", blockSize)}, kw))
+}
+
+// TorchaoDequantizeAffineDefault builds torchao::dequantize_affine(Tensor input, SymInt[] block_size, Tensor scale, Tensor? zero_point, ScalarType input_dtype, Scalar? quant_min=None, Scalar? quant_max=None, ScalarType output_dtype=float32) -> Tensor. The input dequantized with a scale and zero point for each block.
+func TorchaoDequantizeAffineDefault(b *ir.Builder, input *ir.Value, blockSize ir.Arg, scale *ir.Value, zeroPoint *ir.Value, inputDtype ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.TorchaoDequantizeAffineDefault, []ir.Named{KW("input", ir.Ref(input)), KW("block_size", blockSize), KW("scale", ir.Ref(scale)), KW("zero_point", ir.Ref(zeroPoint)), KW("input_dtype", inputDtype)}, kw))
+}
+
+// TorchaoDequantizeAffineFloat8NonDecomposedDefault builds torchao::dequantize_affine_float8_non_decomposed(Tensor tensor, Tensor scale, ScalarType output_dtype=float32) -> Tensor. float8 values times their block's scale.
+func TorchaoDequantizeAffineFloat8NonDecomposedDefault(b *ir.Builder, tensor *ir.Value, scale *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.TorchaoDequantizeAffineFloat8NonDecomposedDefault, []ir.Named{KW("tensor", ir.Ref(tensor)), KW("scale", ir.Ref(scale))}, kw))
+}
+
+// TorchaoDequantizeGgufDefault builds torchao::dequantize_gguf(Tensor weight, str ggml_type, ScalarType output_dtype=bfloat16) -> Tensor. A GGUF block format as numbers.
+func TorchaoDequantizeGgufDefault(b *ir.Builder, weight *ir.Value, ggmlType ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.TorchaoDequantizeGgufDefault, []ir.Named{KW("weight", ir.Ref(weight)), KW("ggml_type", ggmlType)}, kw))
+}
+
+// TorchaoDequantizeInt4TensorDefault builds torchao::dequantize_int4_tensor(Tensor qdata, Tensor scale, Tensor zero_point, SymInt group_size, ScalarType output_dtype=bfloat16) -> Tensor. Two 4-bit values a byte with scale and zero point for each group, as numbers.
+func TorchaoDequantizeInt4TensorDefault(b *ir.Builder, qdata *ir.Value, scale *ir.Value, zeroPoint *ir.Value, groupSize ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.TorchaoDequantizeInt4TensorDefault, []ir.Named{KW("qdata", ir.Ref(qdata)), KW("scale", ir.Ref(scale)), KW("zero_point", ir.Ref(zeroPoint)), KW("group_size", groupSize)}, kw))
+}
+
+// TorchaoDequantizeMxDefault builds torchao::dequantize_mx(Tensor qdata, Tensor scale, ScalarType elem_dtype, SymInt block_size, ScalarType output_dtype=float32) -> Tensor. Microscaling values with a power-of-two scale for each block, as numbers.
+func TorchaoDequantizeMxDefault(b *ir.Builder, qdata *ir.Value, scale *ir.Value, elemDtype ir.Arg, blockSize ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.TorchaoDequantizeMxDefault, []ir.Named{KW("qdata", ir.Ref(qdata)), KW("scale", ir.Ref(scale)), KW("elem_dtype", elemDtype), KW("block_size", blockSize)}, kw))
+}
+
+// TorchaoDequantizeNvfp4Default builds torchao::dequantize_nvfp4(Tensor qdata, Tensor scale, Tensor per_tensor_scale, SymInt block_size, ScalarType output_dtype=float32) -> Tensor. 4-bit floats with a float8 scale for each block and one scale for all, as numbers.
+func TorchaoDequantizeNvfp4Default(b *ir.Builder, qdata *ir.Value, scale *ir.Value, perTensorScale *ir.Value, blockSize ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.TorchaoDequantizeNvfp4Default, []ir.Named{KW("qdata", ir.Ref(qdata)), KW("scale", ir.Ref(scale)), KW("per_tensor_scale", ir.Ref(perTensorScale)), KW("block_size", blockSize)}, kw))
+}
+
+// TorchaoIntMatmulDefault builds torchao::int_matmul(Tensor a, Tensor b) -> Tensor. The product of two int8 matrices in int32.
+func TorchaoIntMatmulDefault(b *ir.Builder, a *ir.Value, bArg *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.TorchaoIntMatmulDefault, []ir.Named{KW("a", ir.Ref(a)), KW("b", ir.Ref(bArg))}, kw))
+}
+
+// TorchaoIntScaledMatmulDefault builds torchao::int_scaled_matmul(Tensor a, Tensor b, Tensor scales1) -> Tensor. The product of two int8 matrices times a scale for each row.
+func TorchaoIntScaledMatmulDefault(b *ir.Builder, a *ir.Value, bArg *ir.Value, scales1 *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.TorchaoIntScaledMatmulDefault, []ir.Named{KW("a", ir.Ref(a)), KW("b", ir.Ref(bArg)), KW("scales1", ir.Ref(scales1))}, kw))
+}
+
+// TorchaoQuantizeAffineDefault builds torchao::quantize_affine(Tensor input, SymInt[] block_size, Tensor scale, Tensor? zero_point, ScalarType output_dtype, Scalar? quant_min=None, Scalar? quant_max=None) -> Tensor. The input quantized with a scale and zero point for each block.
+func TorchaoQuantizeAffineDefault(b *ir.Builder, input *ir.Value, blockSize ir.Arg, scale *ir.Value, zeroPoint *ir.Value, outputDtype ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.TorchaoQuantizeAffineDefault, []ir.Named{KW("input", ir.Ref(input)), KW("block_size", blockSize), KW("scale", ir.Ref(scale)), KW("zero_point", ir.Ref(zeroPoint)), KW("output_dtype", outputDtype)}, kw))
+}
+
+// TorchaoQuantizeAffineFloat8NonDecomposedDefault builds torchao::quantize_affine_float8_non_decomposed(Tensor tensor, Tensor scale, ScalarType float8_dtype=float8_e4m3fn) -> Tensor. The input divided by its block's scale as float8.
+func TorchaoQuantizeAffineFloat8NonDecomposedDefault(b *ir.Builder, tensor *ir.Value, scale *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.TorchaoQuantizeAffineFloat8NonDecomposedDefault, []ir.Named{KW("tensor", ir.Ref(tensor)), KW("scale", ir.Ref(scale))}, kw))
+}
+
+// TransformersGroupedMmFallbackDefault builds transformers::grouped_mm_fallback(Tensor input, Tensor weight, Tensor offs) -> Tensor. Products of groups of rows with one matrix a group; offs are the ends of the groups.
+func TransformersGroupedMmFallbackDefault(b *ir.Builder, input *ir.Value, weight *ir.Value, offs *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.TransformersGroupedMmFallbackDefault, []ir.Named{KW("input", ir.Ref(input)), KW("weight", ir.Ref(weight)), KW("offs", ir.Ref(offs))}, kw))
 }

@@ -7,6 +7,3486 @@ import (
 	ops "github.com/lathe-ml/lathe/ops"
 )
 
+// OperatorAbsDefaultView names the arguments of _operator.abs.default.
+type OperatorAbsDefaultView struct {
+	*ir.Node
+}
+
+// AsOperatorAbsDefault is n as _operator.abs.default; ok is false for other nodes.
+func AsOperatorAbsDefault(n *ir.Node) (v OperatorAbsDefaultView, ok bool) {
+	return OperatorAbsDefaultView{n}, n != nil && n.Op == ops.OperatorAbsDefault
+}
+
+// A is the argument a.
+func (v OperatorAbsDefaultView) A() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// OperatorAddDefaultView names the arguments of _operator.add.default.
+type OperatorAddDefaultView struct {
+	*ir.Node
+}
+
+// AsOperatorAddDefault is n as _operator.add.default; ok is false for other nodes.
+func AsOperatorAddDefault(n *ir.Node) (v OperatorAddDefaultView, ok bool) {
+	return OperatorAddDefaultView{n}, n != nil && n.Op == ops.OperatorAddDefault
+}
+
+// A is the argument a.
+func (v OperatorAddDefaultView) A() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// B is the argument b.
+func (v OperatorAddDefaultView) B() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// OperatorAndInplaceDefaultView names the arguments of _operator.and_.default.
+type OperatorAndInplaceDefaultView struct {
+	*ir.Node
+}
+
+// AsOperatorAndInplaceDefault is n as _operator.and_.default; ok is false for other nodes.
+func AsOperatorAndInplaceDefault(n *ir.Node) (v OperatorAndInplaceDefaultView, ok bool) {
+	return OperatorAndInplaceDefaultView{n}, n != nil && n.Op == ops.OperatorAndInplaceDefault
+}
+
+// A is the argument a.
+func (v OperatorAndInplaceDefaultView) A() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// B is the argument b.
+func (v OperatorAndInplaceDefaultView) B() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// OperatorEqDefaultView names the arguments of _operator.eq.default.
+type OperatorEqDefaultView struct {
+	*ir.Node
+}
+
+// AsOperatorEqDefault is n as _operator.eq.default; ok is false for other nodes.
+func AsOperatorEqDefault(n *ir.Node) (v OperatorEqDefaultView, ok bool) {
+	return OperatorEqDefaultView{n}, n != nil && n.Op == ops.OperatorEqDefault
+}
+
+// A is the argument a.
+func (v OperatorEqDefaultView) A() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// B is the argument b.
+func (v OperatorEqDefaultView) B() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// OperatorFloordivDefaultView names the arguments of _operator.floordiv.default.
+type OperatorFloordivDefaultView struct {
+	*ir.Node
+}
+
+// AsOperatorFloordivDefault is n as _operator.floordiv.default; ok is false for other nodes.
+func AsOperatorFloordivDefault(n *ir.Node) (v OperatorFloordivDefaultView, ok bool) {
+	return OperatorFloordivDefaultView{n}, n != nil && n.Op == ops.OperatorFloordivDefault
+}
+
+// A is the argument a.
+func (v OperatorFloordivDefaultView) A() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// B is the argument b.
+func (v OperatorFloordivDefaultView) B() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// OperatorGeDefaultView names the arguments of _operator.ge.default.
+type OperatorGeDefaultView struct {
+	*ir.Node
+}
+
+// AsOperatorGeDefault is n as _operator.ge.default; ok is false for other nodes.
+func AsOperatorGeDefault(n *ir.Node) (v OperatorGeDefaultView, ok bool) {
+	return OperatorGeDefaultView{n}, n != nil && n.Op == ops.OperatorGeDefault
+}
+
+// A is the argument a.
+func (v OperatorGeDefaultView) A() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// B is the argument b.
+func (v OperatorGeDefaultView) B() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// OperatorGtDefaultView names the arguments of _operator.gt.default.
+type OperatorGtDefaultView struct {
+	*ir.Node
+}
+
+// AsOperatorGtDefault is n as _operator.gt.default; ok is false for other nodes.
+func AsOperatorGtDefault(n *ir.Node) (v OperatorGtDefaultView, ok bool) {
+	return OperatorGtDefaultView{n}, n != nil && n.Op == ops.OperatorGtDefault
+}
+
+// A is the argument a.
+func (v OperatorGtDefaultView) A() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// B is the argument b.
+func (v OperatorGtDefaultView) B() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// OperatorLeDefaultView names the arguments of _operator.le.default.
+type OperatorLeDefaultView struct {
+	*ir.Node
+}
+
+// AsOperatorLeDefault is n as _operator.le.default; ok is false for other nodes.
+func AsOperatorLeDefault(n *ir.Node) (v OperatorLeDefaultView, ok bool) {
+	return OperatorLeDefaultView{n}, n != nil && n.Op == ops.OperatorLeDefault
+}
+
+// A is the argument a.
+func (v OperatorLeDefaultView) A() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// B is the argument b.
+func (v OperatorLeDefaultView) B() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// OperatorLshiftDefaultView names the arguments of _operator.lshift.default.
+type OperatorLshiftDefaultView struct {
+	*ir.Node
+}
+
+// AsOperatorLshiftDefault is n as _operator.lshift.default; ok is false for other nodes.
+func AsOperatorLshiftDefault(n *ir.Node) (v OperatorLshiftDefaultView, ok bool) {
+	return OperatorLshiftDefaultView{n}, n != nil && n.Op == ops.OperatorLshiftDefault
+}
+
+// A is the argument a.
+func (v OperatorLshiftDefaultView) A() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// B is the argument b.
+func (v OperatorLshiftDefaultView) B() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// OperatorLtDefaultView names the arguments of _operator.lt.default.
+type OperatorLtDefaultView struct {
+	*ir.Node
+}
+
+// AsOperatorLtDefault is n as _operator.lt.default; ok is false for other nodes.
+func AsOperatorLtDefault(n *ir.Node) (v OperatorLtDefaultView, ok bool) {
+	return OperatorLtDefaultView{n}, n != nil && n.Op == ops.OperatorLtDefault
+}
+
+// A is the argument a.
+func (v OperatorLtDefaultView) A() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// B is the argument b.
+func (v OperatorLtDefaultView) B() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// OperatorModDefaultView names the arguments of _operator.mod.default.
+type OperatorModDefaultView struct {
+	*ir.Node
+}
+
+// AsOperatorModDefault is n as _operator.mod.default; ok is false for other nodes.
+func AsOperatorModDefault(n *ir.Node) (v OperatorModDefaultView, ok bool) {
+	return OperatorModDefaultView{n}, n != nil && n.Op == ops.OperatorModDefault
+}
+
+// A is the argument a.
+func (v OperatorModDefaultView) A() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// B is the argument b.
+func (v OperatorModDefaultView) B() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// OperatorMulDefaultView names the arguments of _operator.mul.default.
+type OperatorMulDefaultView struct {
+	*ir.Node
+}
+
+// AsOperatorMulDefault is n as _operator.mul.default; ok is false for other nodes.
+func AsOperatorMulDefault(n *ir.Node) (v OperatorMulDefaultView, ok bool) {
+	return OperatorMulDefaultView{n}, n != nil && n.Op == ops.OperatorMulDefault
+}
+
+// A is the argument a.
+func (v OperatorMulDefaultView) A() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// B is the argument b.
+func (v OperatorMulDefaultView) B() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// OperatorNeDefaultView names the arguments of _operator.ne.default.
+type OperatorNeDefaultView struct {
+	*ir.Node
+}
+
+// AsOperatorNeDefault is n as _operator.ne.default; ok is false for other nodes.
+func AsOperatorNeDefault(n *ir.Node) (v OperatorNeDefaultView, ok bool) {
+	return OperatorNeDefaultView{n}, n != nil && n.Op == ops.OperatorNeDefault
+}
+
+// A is the argument a.
+func (v OperatorNeDefaultView) A() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// B is the argument b.
+func (v OperatorNeDefaultView) B() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// OperatorNegDefaultView names the arguments of _operator.neg.default.
+type OperatorNegDefaultView struct {
+	*ir.Node
+}
+
+// AsOperatorNegDefault is n as _operator.neg.default; ok is false for other nodes.
+func AsOperatorNegDefault(n *ir.Node) (v OperatorNegDefaultView, ok bool) {
+	return OperatorNegDefaultView{n}, n != nil && n.Op == ops.OperatorNegDefault
+}
+
+// A is the argument a.
+func (v OperatorNegDefaultView) A() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// OperatorNotInplaceDefaultView names the arguments of _operator.not_.default.
+type OperatorNotInplaceDefaultView struct {
+	*ir.Node
+}
+
+// AsOperatorNotInplaceDefault is n as _operator.not_.default; ok is false for other nodes.
+func AsOperatorNotInplaceDefault(n *ir.Node) (v OperatorNotInplaceDefaultView, ok bool) {
+	return OperatorNotInplaceDefaultView{n}, n != nil && n.Op == ops.OperatorNotInplaceDefault
+}
+
+// A is the argument a.
+func (v OperatorNotInplaceDefaultView) A() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// OperatorOrInplaceDefaultView names the arguments of _operator.or_.default.
+type OperatorOrInplaceDefaultView struct {
+	*ir.Node
+}
+
+// AsOperatorOrInplaceDefault is n as _operator.or_.default; ok is false for other nodes.
+func AsOperatorOrInplaceDefault(n *ir.Node) (v OperatorOrInplaceDefaultView, ok bool) {
+	return OperatorOrInplaceDefaultView{n}, n != nil && n.Op == ops.OperatorOrInplaceDefault
+}
+
+// A is the argument a.
+func (v OperatorOrInplaceDefaultView) A() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// B is the argument b.
+func (v OperatorOrInplaceDefaultView) B() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// OperatorPosDefaultView names the arguments of _operator.pos.default.
+type OperatorPosDefaultView struct {
+	*ir.Node
+}
+
+// AsOperatorPosDefault is n as _operator.pos.default; ok is false for other nodes.
+func AsOperatorPosDefault(n *ir.Node) (v OperatorPosDefaultView, ok bool) {
+	return OperatorPosDefaultView{n}, n != nil && n.Op == ops.OperatorPosDefault
+}
+
+// A is the argument a.
+func (v OperatorPosDefaultView) A() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// OperatorPowDefaultView names the arguments of _operator.pow.default.
+type OperatorPowDefaultView struct {
+	*ir.Node
+}
+
+// AsOperatorPowDefault is n as _operator.pow.default; ok is false for other nodes.
+func AsOperatorPowDefault(n *ir.Node) (v OperatorPowDefaultView, ok bool) {
+	return OperatorPowDefaultView{n}, n != nil && n.Op == ops.OperatorPowDefault
+}
+
+// A is the argument a.
+func (v OperatorPowDefaultView) A() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// B is the argument b.
+func (v OperatorPowDefaultView) B() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// OperatorRshiftDefaultView names the arguments of _operator.rshift.default.
+type OperatorRshiftDefaultView struct {
+	*ir.Node
+}
+
+// AsOperatorRshiftDefault is n as _operator.rshift.default; ok is false for other nodes.
+func AsOperatorRshiftDefault(n *ir.Node) (v OperatorRshiftDefaultView, ok bool) {
+	return OperatorRshiftDefaultView{n}, n != nil && n.Op == ops.OperatorRshiftDefault
+}
+
+// A is the argument a.
+func (v OperatorRshiftDefaultView) A() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// B is the argument b.
+func (v OperatorRshiftDefaultView) B() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// OperatorSubDefaultView names the arguments of _operator.sub.default.
+type OperatorSubDefaultView struct {
+	*ir.Node
+}
+
+// AsOperatorSubDefault is n as _operator.sub.default; ok is false for other nodes.
+func AsOperatorSubDefault(n *ir.Node) (v OperatorSubDefaultView, ok bool) {
+	return OperatorSubDefaultView{n}, n != nil && n.Op == ops.OperatorSubDefault
+}
+
+// A is the argument a.
+func (v OperatorSubDefaultView) A() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// B is the argument b.
+func (v OperatorSubDefaultView) B() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// OperatorTruedivDefaultView names the arguments of _operator.truediv.default.
+type OperatorTruedivDefaultView struct {
+	*ir.Node
+}
+
+// AsOperatorTruedivDefault is n as _operator.truediv.default; ok is false for other nodes.
+func AsOperatorTruedivDefault(n *ir.Node) (v OperatorTruedivDefaultView, ok bool) {
+	return OperatorTruedivDefaultView{n}, n != nil && n.Op == ops.OperatorTruedivDefault
+}
+
+// A is the argument a.
+func (v OperatorTruedivDefaultView) A() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// B is the argument b.
+func (v OperatorTruedivDefaultView) B() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// OperatorXorDefaultView names the arguments of _operator.xor.default.
+type OperatorXorDefaultView struct {
+	*ir.Node
+}
+
+// AsOperatorXorDefault is n as _operator.xor.default; ok is false for other nodes.
+func AsOperatorXorDefault(n *ir.Node) (v OperatorXorDefaultView, ok bool) {
+	return OperatorXorDefaultView{n}, n != nil && n.Op == ops.OperatorXorDefault
+}
+
+// A is the argument a.
+func (v OperatorXorDefaultView) A() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// B is the argument b.
+func (v OperatorXorDefaultView) B() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenDunderAndScalarView names the arguments of aten.__and__.Scalar.
+type AtenDunderAndScalarView struct {
+	*ir.Node
+}
+
+// AsAtenDunderAndScalar is n as aten.__and__.Scalar; ok is false for other nodes.
+func AsAtenDunderAndScalar(n *ir.Node) (v AtenDunderAndScalarView, ok bool) {
+	return AtenDunderAndScalarView{n}, n != nil && n.Op == ops.AtenDunderAndScalar
+}
+
+// Self is the argument self, nil for None.
+func (v AtenDunderAndScalarView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other.
+func (v AtenDunderAndScalarView) Other() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenDunderAndTensorView names the arguments of aten.__and__.Tensor.
+type AtenDunderAndTensorView struct {
+	*ir.Node
+}
+
+// AsAtenDunderAndTensor is n as aten.__and__.Tensor; ok is false for other nodes.
+func AsAtenDunderAndTensor(n *ir.Node) (v AtenDunderAndTensorView, ok bool) {
+	return AtenDunderAndTensorView{n}, n != nil && n.Op == ops.AtenDunderAndTensor
+}
+
+// Self is the argument self, nil for None.
+func (v AtenDunderAndTensorView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other, nil for None.
+func (v AtenDunderAndTensorView) Other() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AtenDunderLshiftScalarView names the arguments of aten.__lshift__.Scalar.
+type AtenDunderLshiftScalarView struct {
+	*ir.Node
+}
+
+// AsAtenDunderLshiftScalar is n as aten.__lshift__.Scalar; ok is false for other nodes.
+func AsAtenDunderLshiftScalar(n *ir.Node) (v AtenDunderLshiftScalarView, ok bool) {
+	return AtenDunderLshiftScalarView{n}, n != nil && n.Op == ops.AtenDunderLshiftScalar
+}
+
+// Self is the argument self, nil for None.
+func (v AtenDunderLshiftScalarView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other.
+func (v AtenDunderLshiftScalarView) Other() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenDunderLshiftTensorView names the arguments of aten.__lshift__.Tensor.
+type AtenDunderLshiftTensorView struct {
+	*ir.Node
+}
+
+// AsAtenDunderLshiftTensor is n as aten.__lshift__.Tensor; ok is false for other nodes.
+func AsAtenDunderLshiftTensor(n *ir.Node) (v AtenDunderLshiftTensorView, ok bool) {
+	return AtenDunderLshiftTensorView{n}, n != nil && n.Op == ops.AtenDunderLshiftTensor
+}
+
+// Self is the argument self, nil for None.
+func (v AtenDunderLshiftTensorView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other, nil for None.
+func (v AtenDunderLshiftTensorView) Other() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AtenDunderOrScalarView names the arguments of aten.__or__.Scalar.
+type AtenDunderOrScalarView struct {
+	*ir.Node
+}
+
+// AsAtenDunderOrScalar is n as aten.__or__.Scalar; ok is false for other nodes.
+func AsAtenDunderOrScalar(n *ir.Node) (v AtenDunderOrScalarView, ok bool) {
+	return AtenDunderOrScalarView{n}, n != nil && n.Op == ops.AtenDunderOrScalar
+}
+
+// Self is the argument self, nil for None.
+func (v AtenDunderOrScalarView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other.
+func (v AtenDunderOrScalarView) Other() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenDunderOrTensorView names the arguments of aten.__or__.Tensor.
+type AtenDunderOrTensorView struct {
+	*ir.Node
+}
+
+// AsAtenDunderOrTensor is n as aten.__or__.Tensor; ok is false for other nodes.
+func AsAtenDunderOrTensor(n *ir.Node) (v AtenDunderOrTensorView, ok bool) {
+	return AtenDunderOrTensorView{n}, n != nil && n.Op == ops.AtenDunderOrTensor
+}
+
+// Self is the argument self, nil for None.
+func (v AtenDunderOrTensorView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other, nil for None.
+func (v AtenDunderOrTensorView) Other() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AtenDunderRshiftScalarView names the arguments of aten.__rshift__.Scalar.
+type AtenDunderRshiftScalarView struct {
+	*ir.Node
+}
+
+// AsAtenDunderRshiftScalar is n as aten.__rshift__.Scalar; ok is false for other nodes.
+func AsAtenDunderRshiftScalar(n *ir.Node) (v AtenDunderRshiftScalarView, ok bool) {
+	return AtenDunderRshiftScalarView{n}, n != nil && n.Op == ops.AtenDunderRshiftScalar
+}
+
+// Self is the argument self, nil for None.
+func (v AtenDunderRshiftScalarView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other.
+func (v AtenDunderRshiftScalarView) Other() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenDunderRshiftTensorView names the arguments of aten.__rshift__.Tensor.
+type AtenDunderRshiftTensorView struct {
+	*ir.Node
+}
+
+// AsAtenDunderRshiftTensor is n as aten.__rshift__.Tensor; ok is false for other nodes.
+func AsAtenDunderRshiftTensor(n *ir.Node) (v AtenDunderRshiftTensorView, ok bool) {
+	return AtenDunderRshiftTensorView{n}, n != nil && n.Op == ops.AtenDunderRshiftTensor
+}
+
+// Self is the argument self, nil for None.
+func (v AtenDunderRshiftTensorView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other, nil for None.
+func (v AtenDunderRshiftTensorView) Other() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AtenDunderXorScalarView names the arguments of aten.__xor__.Scalar.
+type AtenDunderXorScalarView struct {
+	*ir.Node
+}
+
+// AsAtenDunderXorScalar is n as aten.__xor__.Scalar; ok is false for other nodes.
+func AsAtenDunderXorScalar(n *ir.Node) (v AtenDunderXorScalarView, ok bool) {
+	return AtenDunderXorScalarView{n}, n != nil && n.Op == ops.AtenDunderXorScalar
+}
+
+// Self is the argument self, nil for None.
+func (v AtenDunderXorScalarView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other.
+func (v AtenDunderXorScalarView) Other() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenDunderXorTensorView names the arguments of aten.__xor__.Tensor.
+type AtenDunderXorTensorView struct {
+	*ir.Node
+}
+
+// AsAtenDunderXorTensor is n as aten.__xor__.Tensor; ok is false for other nodes.
+func AsAtenDunderXorTensor(n *ir.Node) (v AtenDunderXorTensorView, ok bool) {
+	return AtenDunderXorTensorView{n}, n != nil && n.Op == ops.AtenDunderXorTensor
+}
+
+// Self is the argument self, nil for None.
+func (v AtenDunderXorTensorView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other, nil for None.
+func (v AtenDunderXorTensorView) Other() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AtenUnderAdaptiveAvgPool2dDefaultView names the arguments of aten._adaptive_avg_pool2d.default.
+type AtenUnderAdaptiveAvgPool2dDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenUnderAdaptiveAvgPool2dDefault is n as aten._adaptive_avg_pool2d.default; ok is false for other nodes.
+func AsAtenUnderAdaptiveAvgPool2dDefault(n *ir.Node) (v AtenUnderAdaptiveAvgPool2dDefaultView, ok bool) {
+	return AtenUnderAdaptiveAvgPool2dDefaultView{n}, n != nil && n.Op == ops.AtenUnderAdaptiveAvgPool2dDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenUnderAdaptiveAvgPool2dDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// OutputSize is the argument output_size.
+func (v AtenUnderAdaptiveAvgPool2dDefaultView) OutputSize() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenUnderAdaptiveAvgPool3dDefaultView names the arguments of aten._adaptive_avg_pool3d.default.
+type AtenUnderAdaptiveAvgPool3dDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenUnderAdaptiveAvgPool3dDefault is n as aten._adaptive_avg_pool3d.default; ok is false for other nodes.
+func AsAtenUnderAdaptiveAvgPool3dDefault(n *ir.Node) (v AtenUnderAdaptiveAvgPool3dDefaultView, ok bool) {
+	return AtenUnderAdaptiveAvgPool3dDefaultView{n}, n != nil && n.Op == ops.AtenUnderAdaptiveAvgPool3dDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenUnderAdaptiveAvgPool3dDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// OutputSize is the argument output_size.
+func (v AtenUnderAdaptiveAvgPool3dDefaultView) OutputSize() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenUnderAddmmActivationDefaultView names the arguments of aten._addmm_activation.default.
+type AtenUnderAddmmActivationDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenUnderAddmmActivationDefault is n as aten._addmm_activation.default; ok is false for other nodes.
+func AsAtenUnderAddmmActivationDefault(n *ir.Node) (v AtenUnderAddmmActivationDefaultView, ok bool) {
+	return AtenUnderAddmmActivationDefaultView{n}, n != nil && n.Op == ops.AtenUnderAddmmActivationDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenUnderAddmmActivationDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Mat1 is the argument mat1, nil for None.
+func (v AtenUnderAddmmActivationDefaultView) Mat1() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Mat2 is the argument mat2, nil for None.
+func (v AtenUnderAddmmActivationDefaultView) Mat2() *ir.Value {
+	return v.Node.In(2)
+}
+
+// Beta is the argument beta.
+func (v AtenUnderAddmmActivationDefaultView) Beta() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Alpha is the argument alpha.
+func (v AtenUnderAddmmActivationDefaultView) Alpha() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// UseGelu is the argument use_gelu.
+func (v AtenUnderAddmmActivationDefaultView) UseGelu() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// AtenUnderAssertAsyncDefaultView names the arguments of aten._assert_async.default.
+type AtenUnderAssertAsyncDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenUnderAssertAsyncDefault is n as aten._assert_async.default; ok is false for other nodes.
+func AsAtenUnderAssertAsyncDefault(n *ir.Node) (v AtenUnderAssertAsyncDefaultView, ok bool) {
+	return AtenUnderAssertAsyncDefaultView{n}, n != nil && n.Op == ops.AtenUnderAssertAsyncDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenUnderAssertAsyncDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenUnderAssertAsyncMsgView names the arguments of aten._assert_async.msg.
+type AtenUnderAssertAsyncMsgView struct {
+	*ir.Node
+}
+
+// AsAtenUnderAssertAsyncMsg is n as aten._assert_async.msg; ok is false for other nodes.
+func AsAtenUnderAssertAsyncMsg(n *ir.Node) (v AtenUnderAssertAsyncMsgView, ok bool) {
+	return AtenUnderAssertAsyncMsgView{n}, n != nil && n.Op == ops.AtenUnderAssertAsyncMsg
+}
+
+// Self is the argument self, nil for None.
+func (v AtenUnderAssertAsyncMsgView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AssertMsg is the argument assert_msg.
+func (v AtenUnderAssertAsyncMsgView) AssertMsg() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenUnderAssertScalarDefaultView names the arguments of aten._assert_scalar.default.
+type AtenUnderAssertScalarDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenUnderAssertScalarDefault is n as aten._assert_scalar.default; ok is false for other nodes.
+func AsAtenUnderAssertScalarDefault(n *ir.Node) (v AtenUnderAssertScalarDefaultView, ok bool) {
+	return AtenUnderAssertScalarDefaultView{n}, n != nil && n.Op == ops.AtenUnderAssertScalarDefault
+}
+
+// Self is the argument self.
+func (v AtenUnderAssertScalarDefaultView) Self() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// AssertMsg is the argument assert_msg.
+func (v AtenUnderAssertScalarDefaultView) AssertMsg() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenUnderAssertTensorMetadataDefaultView names the arguments of aten._assert_tensor_metadata.default.
+type AtenUnderAssertTensorMetadataDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenUnderAssertTensorMetadataDefault is n as aten._assert_tensor_metadata.default; ok is false for other nodes.
+func AsAtenUnderAssertTensorMetadataDefault(n *ir.Node) (v AtenUnderAssertTensorMetadataDefaultView, ok bool) {
+	return AtenUnderAssertTensorMetadataDefaultView{n}, n != nil && n.Op == ops.AtenUnderAssertTensorMetadataDefault
+}
+
+// A is the argument a, nil for None.
+func (v AtenUnderAssertTensorMetadataDefaultView) A() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Size is the argument size.
+func (v AtenUnderAssertTensorMetadataDefaultView) Size() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Stride is the argument stride.
+func (v AtenUnderAssertTensorMetadataDefaultView) Stride() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Dtype is the argument dtype.
+func (v AtenUnderAssertTensorMetadataDefaultView) Dtype() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Device is the argument device.
+func (v AtenUnderAssertTensorMetadataDefaultView) Device() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// Layout is the argument layout.
+func (v AtenUnderAssertTensorMetadataDefaultView) Layout() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// AtenUnderAutocastToFullPrecisionDefaultView names the arguments of aten._autocast_to_full_precision.default.
+type AtenUnderAutocastToFullPrecisionDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenUnderAutocastToFullPrecisionDefault is n as aten._autocast_to_full_precision.default; ok is false for other nodes.
+func AsAtenUnderAutocastToFullPrecisionDefault(n *ir.Node) (v AtenUnderAutocastToFullPrecisionDefaultView, ok bool) {
+	return AtenUnderAutocastToFullPrecisionDefaultView{n}, n != nil && n.Op == ops.AtenUnderAutocastToFullPrecisionDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenUnderAutocastToFullPrecisionDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// CudaEnabled is the argument cuda_enabled.
+func (v AtenUnderAutocastToFullPrecisionDefaultView) CudaEnabled() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// CpuEnabled is the argument cpu_enabled.
+func (v AtenUnderAutocastToFullPrecisionDefaultView) CpuEnabled() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenUnderAutocastToReducedPrecisionDefaultView names the arguments of aten._autocast_to_reduced_precision.default.
+type AtenUnderAutocastToReducedPrecisionDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenUnderAutocastToReducedPrecisionDefault is n as aten._autocast_to_reduced_precision.default; ok is false for other nodes.
+func AsAtenUnderAutocastToReducedPrecisionDefault(n *ir.Node) (v AtenUnderAutocastToReducedPrecisionDefaultView, ok bool) {
+	return AtenUnderAutocastToReducedPrecisionDefaultView{n}, n != nil && n.Op == ops.AtenUnderAutocastToReducedPrecisionDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenUnderAutocastToReducedPrecisionDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// CudaEnabled is the argument cuda_enabled.
+func (v AtenUnderAutocastToReducedPrecisionDefaultView) CudaEnabled() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// CpuEnabled is the argument cpu_enabled.
+func (v AtenUnderAutocastToReducedPrecisionDefaultView) CpuEnabled() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// CudaDtype is the argument cuda_dtype.
+func (v AtenUnderAutocastToReducedPrecisionDefaultView) CudaDtype() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// CpuDtype is the argument cpu_dtype.
+func (v AtenUnderAutocastToReducedPrecisionDefaultView) CpuDtype() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// AtenUnderBatchNormNoUpdateDefaultView names the arguments of aten._batch_norm_no_update.default.
+type AtenUnderBatchNormNoUpdateDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenUnderBatchNormNoUpdateDefault is n as aten._batch_norm_no_update.default; ok is false for other nodes.
+func AsAtenUnderBatchNormNoUpdateDefault(n *ir.Node) (v AtenUnderBatchNormNoUpdateDefaultView, ok bool) {
+	return AtenUnderBatchNormNoUpdateDefaultView{n}, n != nil && n.Op == ops.AtenUnderBatchNormNoUpdateDefault
+}
+
+// Input is the argument input, nil for None.
+func (v AtenUnderBatchNormNoUpdateDefaultView) Input() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Weight is the argument weight, nil for None.
+func (v AtenUnderBatchNormNoUpdateDefaultView) Weight() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Bias is the argument bias, nil for None.
+func (v AtenUnderBatchNormNoUpdateDefaultView) Bias() *ir.Value {
+	return v.Node.In(2)
+}
+
+// RunningMean is the argument running_mean, nil for None.
+func (v AtenUnderBatchNormNoUpdateDefaultView) RunningMean() *ir.Value {
+	return v.Node.In(3)
+}
+
+// RunningVar is the argument running_var, nil for None.
+func (v AtenUnderBatchNormNoUpdateDefaultView) RunningVar() *ir.Value {
+	return v.Node.In(4)
+}
+
+// Momentum is the argument momentum.
+func (v AtenUnderBatchNormNoUpdateDefaultView) Momentum() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// Eps is the argument eps.
+func (v AtenUnderBatchNormNoUpdateDefaultView) Eps() ir.Arg {
+	return v.Node.Arg(6)
+}
+
+// AtenUnderCdistForwardDefaultView names the arguments of aten._cdist_forward.default.
+type AtenUnderCdistForwardDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenUnderCdistForwardDefault is n as aten._cdist_forward.default; ok is false for other nodes.
+func AsAtenUnderCdistForwardDefault(n *ir.Node) (v AtenUnderCdistForwardDefaultView, ok bool) {
+	return AtenUnderCdistForwardDefaultView{n}, n != nil && n.Op == ops.AtenUnderCdistForwardDefault
+}
+
+// X1 is the argument x1, nil for None.
+func (v AtenUnderCdistForwardDefaultView) X1() *ir.Value {
+	return v.Node.In(0)
+}
+
+// X2 is the argument x2, nil for None.
+func (v AtenUnderCdistForwardDefaultView) X2() *ir.Value {
+	return v.Node.In(1)
+}
+
+// P is the argument p.
+func (v AtenUnderCdistForwardDefaultView) P() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// ComputeMode is the argument compute_mode.
+func (v AtenUnderCdistForwardDefaultView) ComputeMode() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AtenUnderConjDefaultView names the arguments of aten._conj.default.
+type AtenUnderConjDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenUnderConjDefault is n as aten._conj.default; ok is false for other nodes.
+func AsAtenUnderConjDefault(n *ir.Node) (v AtenUnderConjDefaultView, ok bool) {
+	return AtenUnderConjDefaultView{n}, n != nil && n.Op == ops.AtenUnderConjDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenUnderConjDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenUnderConjCopyDefaultView names the arguments of aten._conj_copy.default.
+type AtenUnderConjCopyDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenUnderConjCopyDefault is n as aten._conj_copy.default; ok is false for other nodes.
+func AsAtenUnderConjCopyDefault(n *ir.Node) (v AtenUnderConjCopyDefaultView, ok bool) {
+	return AtenUnderConjCopyDefaultView{n}, n != nil && n.Op == ops.AtenUnderConjCopyDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenUnderConjCopyDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenUnderConjPhysicalDefaultView names the arguments of aten._conj_physical.default.
+type AtenUnderConjPhysicalDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenUnderConjPhysicalDefault is n as aten._conj_physical.default; ok is false for other nodes.
+func AsAtenUnderConjPhysicalDefault(n *ir.Node) (v AtenUnderConjPhysicalDefaultView, ok bool) {
+	return AtenUnderConjPhysicalDefaultView{n}, n != nil && n.Op == ops.AtenUnderConjPhysicalDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenUnderConjPhysicalDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenUnderConvolutionDefaultView names the arguments of aten._convolution.default.
+type AtenUnderConvolutionDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenUnderConvolutionDefault is n as aten._convolution.default; ok is false for other nodes.
+func AsAtenUnderConvolutionDefault(n *ir.Node) (v AtenUnderConvolutionDefaultView, ok bool) {
+	return AtenUnderConvolutionDefaultView{n}, n != nil && n.Op == ops.AtenUnderConvolutionDefault
+}
+
+// Input is the argument input, nil for None.
+func (v AtenUnderConvolutionDefaultView) Input() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Weight is the argument weight, nil for None.
+func (v AtenUnderConvolutionDefaultView) Weight() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Bias is the argument bias, nil for None.
+func (v AtenUnderConvolutionDefaultView) Bias() *ir.Value {
+	return v.Node.In(2)
+}
+
+// Stride is the argument stride.
+func (v AtenUnderConvolutionDefaultView) Stride() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Padding is the argument padding.
+func (v AtenUnderConvolutionDefaultView) Padding() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// Dilation is the argument dilation.
+func (v AtenUnderConvolutionDefaultView) Dilation() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// Transposed is the argument transposed.
+func (v AtenUnderConvolutionDefaultView) Transposed() ir.Arg {
+	return v.Node.Arg(6)
+}
+
+// OutputPadding is the argument output_padding.
+func (v AtenUnderConvolutionDefaultView) OutputPadding() ir.Arg {
+	return v.Node.Arg(7)
+}
+
+// Groups is the argument groups.
+func (v AtenUnderConvolutionDefaultView) Groups() ir.Arg {
+	return v.Node.Arg(8)
+}
+
+// Benchmark is the argument benchmark.
+func (v AtenUnderConvolutionDefaultView) Benchmark() ir.Arg {
+	return v.Node.Arg(9)
+}
+
+// Deterministic is the argument deterministic.
+func (v AtenUnderConvolutionDefaultView) Deterministic() ir.Arg {
+	return v.Node.Arg(10)
+}
+
+// CudnnEnabled is the argument cudnn_enabled.
+func (v AtenUnderConvolutionDefaultView) CudnnEnabled() ir.Arg {
+	return v.Node.Arg(11)
+}
+
+// AllowTf32 is the argument allow_tf32.
+func (v AtenUnderConvolutionDefaultView) AllowTf32() ir.Arg {
+	return v.Node.Arg(12)
+}
+
+// AtenUnderConvolutionDeprecatedView names the arguments of aten._convolution.deprecated.
+type AtenUnderConvolutionDeprecatedView struct {
+	*ir.Node
+}
+
+// AsAtenUnderConvolutionDeprecated is n as aten._convolution.deprecated; ok is false for other nodes.
+func AsAtenUnderConvolutionDeprecated(n *ir.Node) (v AtenUnderConvolutionDeprecatedView, ok bool) {
+	return AtenUnderConvolutionDeprecatedView{n}, n != nil && n.Op == ops.AtenUnderConvolutionDeprecated
+}
+
+// Input is the argument input, nil for None.
+func (v AtenUnderConvolutionDeprecatedView) Input() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Weight is the argument weight, nil for None.
+func (v AtenUnderConvolutionDeprecatedView) Weight() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Bias is the argument bias, nil for None.
+func (v AtenUnderConvolutionDeprecatedView) Bias() *ir.Value {
+	return v.Node.In(2)
+}
+
+// Stride is the argument stride.
+func (v AtenUnderConvolutionDeprecatedView) Stride() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Padding is the argument padding.
+func (v AtenUnderConvolutionDeprecatedView) Padding() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// Dilation is the argument dilation.
+func (v AtenUnderConvolutionDeprecatedView) Dilation() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// Transposed is the argument transposed.
+func (v AtenUnderConvolutionDeprecatedView) Transposed() ir.Arg {
+	return v.Node.Arg(6)
+}
+
+// OutputPadding is the argument output_padding.
+func (v AtenUnderConvolutionDeprecatedView) OutputPadding() ir.Arg {
+	return v.Node.Arg(7)
+}
+
+// Groups is the argument groups.
+func (v AtenUnderConvolutionDeprecatedView) Groups() ir.Arg {
+	return v.Node.Arg(8)
+}
+
+// Benchmark is the argument benchmark.
+func (v AtenUnderConvolutionDeprecatedView) Benchmark() ir.Arg {
+	return v.Node.Arg(9)
+}
+
+// Deterministic is the argument deterministic.
+func (v AtenUnderConvolutionDeprecatedView) Deterministic() ir.Arg {
+	return v.Node.Arg(10)
+}
+
+// CudnnEnabled is the argument cudnn_enabled.
+func (v AtenUnderConvolutionDeprecatedView) CudnnEnabled() ir.Arg {
+	return v.Node.Arg(11)
+}
+
+// AtenUnderConvolutionModeDefaultView names the arguments of aten._convolution_mode.default.
+type AtenUnderConvolutionModeDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenUnderConvolutionModeDefault is n as aten._convolution_mode.default; ok is false for other nodes.
+func AsAtenUnderConvolutionModeDefault(n *ir.Node) (v AtenUnderConvolutionModeDefaultView, ok bool) {
+	return AtenUnderConvolutionModeDefaultView{n}, n != nil && n.Op == ops.AtenUnderConvolutionModeDefault
+}
+
+// Input is the argument input, nil for None.
+func (v AtenUnderConvolutionModeDefaultView) Input() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Weight is the argument weight, nil for None.
+func (v AtenUnderConvolutionModeDefaultView) Weight() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Bias is the argument bias, nil for None.
+func (v AtenUnderConvolutionModeDefaultView) Bias() *ir.Value {
+	return v.Node.In(2)
+}
+
+// Stride is the argument stride.
+func (v AtenUnderConvolutionModeDefaultView) Stride() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Padding is the argument padding.
+func (v AtenUnderConvolutionModeDefaultView) Padding() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// Dilation is the argument dilation.
+func (v AtenUnderConvolutionModeDefaultView) Dilation() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// Groups is the argument groups.
+func (v AtenUnderConvolutionModeDefaultView) Groups() ir.Arg {
+	return v.Node.Arg(6)
+}
+
+// AtenUnderEfficientzerotensorDefaultView names the arguments of aten._efficientzerotensor.default.
+type AtenUnderEfficientzerotensorDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenUnderEfficientzerotensorDefault is n as aten._efficientzerotensor.default; ok is false for other nodes.
+func AsAtenUnderEfficientzerotensorDefault(n *ir.Node) (v AtenUnderEfficientzerotensorDefaultView, ok bool) {
+	return AtenUnderEfficientzerotensorDefaultView{n}, n != nil && n.Op == ops.AtenUnderEfficientzerotensorDefault
+}
+
+// Size is the argument size.
+func (v AtenUnderEfficientzerotensorDefaultView) Size() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// Dtype is the argument dtype.
+func (v AtenUnderEfficientzerotensorDefaultView) Dtype() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Layout is the argument layout.
+func (v AtenUnderEfficientzerotensorDefaultView) Layout() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Device is the argument device.
+func (v AtenUnderEfficientzerotensorDefaultView) Device() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// PinMemory is the argument pin_memory.
+func (v AtenUnderEfficientzerotensorDefaultView) PinMemory() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// AtenUnderEmbeddingBagDefaultView names the arguments of aten._embedding_bag.default.
+type AtenUnderEmbeddingBagDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenUnderEmbeddingBagDefault is n as aten._embedding_bag.default; ok is false for other nodes.
+func AsAtenUnderEmbeddingBagDefault(n *ir.Node) (v AtenUnderEmbeddingBagDefaultView, ok bool) {
+	return AtenUnderEmbeddingBagDefaultView{n}, n != nil && n.Op == ops.AtenUnderEmbeddingBagDefault
+}
+
+// Weight is the argument weight, nil for None.
+func (v AtenUnderEmbeddingBagDefaultView) Weight() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Indices is the argument indices, nil for None.
+func (v AtenUnderEmbeddingBagDefaultView) Indices() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Offsets is the argument offsets, nil for None.
+func (v AtenUnderEmbeddingBagDefaultView) Offsets() *ir.Value {
+	return v.Node.In(2)
+}
+
+// ScaleGradByFreq is the argument scale_grad_by_freq.
+func (v AtenUnderEmbeddingBagDefaultView) ScaleGradByFreq() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Mode is the argument mode.
+func (v AtenUnderEmbeddingBagDefaultView) Mode() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// Sparse is the argument sparse.
+func (v AtenUnderEmbeddingBagDefaultView) Sparse() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// PerSampleWeights is the argument per_sample_weights, nil for None.
+func (v AtenUnderEmbeddingBagDefaultView) PerSampleWeights() *ir.Value {
+	return v.Node.In(6)
+}
+
+// IncludeLastOffset is the argument include_last_offset.
+func (v AtenUnderEmbeddingBagDefaultView) IncludeLastOffset() ir.Arg {
+	return v.Node.Arg(7)
+}
+
+// PaddingIdx is the argument padding_idx.
+func (v AtenUnderEmbeddingBagDefaultView) PaddingIdx() ir.Arg {
+	return v.Node.Arg(8)
+}
+
+// AtenUnderEmbeddingBagForwardOnlyDefaultView names the arguments of aten._embedding_bag_forward_only.default.
+type AtenUnderEmbeddingBagForwardOnlyDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenUnderEmbeddingBagForwardOnlyDefault is n as aten._embedding_bag_forward_only.default; ok is false for other nodes.
+func AsAtenUnderEmbeddingBagForwardOnlyDefault(n *ir.Node) (v AtenUnderEmbeddingBagForwardOnlyDefaultView, ok bool) {
+	return AtenUnderEmbeddingBagForwardOnlyDefaultView{n}, n != nil && n.Op == ops.AtenUnderEmbeddingBagForwardOnlyDefault
+}
+
+// Weight is the argument weight, nil for None.
+func (v AtenUnderEmbeddingBagForwardOnlyDefaultView) Weight() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Indices is the argument indices, nil for None.
+func (v AtenUnderEmbeddingBagForwardOnlyDefaultView) Indices() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Offsets is the argument offsets, nil for None.
+func (v AtenUnderEmbeddingBagForwardOnlyDefaultView) Offsets() *ir.Value {
+	return v.Node.In(2)
+}
+
+// ScaleGradByFreq is the argument scale_grad_by_freq.
+func (v AtenUnderEmbeddingBagForwardOnlyDefaultView) ScaleGradByFreq() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Mode is the argument mode.
+func (v AtenUnderEmbeddingBagForwardOnlyDefaultView) Mode() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// Sparse is the argument sparse.
+func (v AtenUnderEmbeddingBagForwardOnlyDefaultView) Sparse() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// PerSampleWeights is the argument per_sample_weights, nil for None.
+func (v AtenUnderEmbeddingBagForwardOnlyDefaultView) PerSampleWeights() *ir.Value {
+	return v.Node.In(6)
+}
+
+// IncludeLastOffset is the argument include_last_offset.
+func (v AtenUnderEmbeddingBagForwardOnlyDefaultView) IncludeLastOffset() ir.Arg {
+	return v.Node.Arg(7)
+}
+
+// PaddingIdx is the argument padding_idx.
+func (v AtenUnderEmbeddingBagForwardOnlyDefaultView) PaddingIdx() ir.Arg {
+	return v.Node.Arg(8)
+}
+
+// AtenUnderEuclideanDistDefaultView names the arguments of aten._euclidean_dist.default.
+type AtenUnderEuclideanDistDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenUnderEuclideanDistDefault is n as aten._euclidean_dist.default; ok is false for other nodes.
+func AsAtenUnderEuclideanDistDefault(n *ir.Node) (v AtenUnderEuclideanDistDefaultView, ok bool) {
+	return AtenUnderEuclideanDistDefaultView{n}, n != nil && n.Op == ops.AtenUnderEuclideanDistDefault
+}
+
+// X1 is the argument x1, nil for None.
+func (v AtenUnderEuclideanDistDefaultView) X1() *ir.Value {
+	return v.Node.In(0)
+}
+
+// X2 is the argument x2, nil for None.
+func (v AtenUnderEuclideanDistDefaultView) X2() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AtenUnderFftC2cDefaultView names the arguments of aten._fft_c2c.default.
+type AtenUnderFftC2cDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenUnderFftC2cDefault is n as aten._fft_c2c.default; ok is false for other nodes.
+func AsAtenUnderFftC2cDefault(n *ir.Node) (v AtenUnderFftC2cDefaultView, ok bool) {
+	return AtenUnderFftC2cDefaultView{n}, n != nil && n.Op == ops.AtenUnderFftC2cDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenUnderFftC2cDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dim is the argument dim.
+func (v AtenUnderFftC2cDefaultView) Dim() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Normalization is the argument normalization.
+func (v AtenUnderFftC2cDefaultView) Normalization() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Forward is the argument forward.
+func (v AtenUnderFftC2cDefaultView) Forward() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AtenUnderFftC2rDefaultView names the arguments of aten._fft_c2r.default.
+type AtenUnderFftC2rDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenUnderFftC2rDefault is n as aten._fft_c2r.default; ok is false for other nodes.
+func AsAtenUnderFftC2rDefault(n *ir.Node) (v AtenUnderFftC2rDefaultView, ok bool) {
+	return AtenUnderFftC2rDefaultView{n}, n != nil && n.Op == ops.AtenUnderFftC2rDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenUnderFftC2rDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dim is the argument dim.
+func (v AtenUnderFftC2rDefaultView) Dim() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Normalization is the argument normalization.
+func (v AtenUnderFftC2rDefaultView) Normalization() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// LastDimSize is the argument last_dim_size.
+func (v AtenUnderFftC2rDefaultView) LastDimSize() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AtenUnderFftR2cDefaultView names the arguments of aten._fft_r2c.default.
+type AtenUnderFftR2cDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenUnderFftR2cDefault is n as aten._fft_r2c.default; ok is false for other nodes.
+func AsAtenUnderFftR2cDefault(n *ir.Node) (v AtenUnderFftR2cDefaultView, ok bool) {
+	return AtenUnderFftR2cDefaultView{n}, n != nil && n.Op == ops.AtenUnderFftR2cDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenUnderFftR2cDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dim is the argument dim.
+func (v AtenUnderFftR2cDefaultView) Dim() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Normalization is the argument normalization.
+func (v AtenUnderFftR2cDefaultView) Normalization() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Onesided is the argument onesided.
+func (v AtenUnderFftR2cDefaultView) Onesided() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AtenUnderFunctionalAssertAsyncMsgView names the arguments of aten._functional_assert_async.msg.
+type AtenUnderFunctionalAssertAsyncMsgView struct {
+	*ir.Node
+}
+
+// AsAtenUnderFunctionalAssertAsyncMsg is n as aten._functional_assert_async.msg; ok is false for other nodes.
+func AsAtenUnderFunctionalAssertAsyncMsg(n *ir.Node) (v AtenUnderFunctionalAssertAsyncMsgView, ok bool) {
+	return AtenUnderFunctionalAssertAsyncMsgView{n}, n != nil && n.Op == ops.AtenUnderFunctionalAssertAsyncMsg
+}
+
+// Self is the argument self, nil for None.
+func (v AtenUnderFunctionalAssertAsyncMsgView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AssertMsg is the argument assert_msg.
+func (v AtenUnderFunctionalAssertAsyncMsgView) AssertMsg() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// DepToken is the argument dep_token, nil for None.
+func (v AtenUnderFunctionalAssertAsyncMsgView) DepToken() *ir.Value {
+	return v.Node.In(2)
+}
+
+// AtenUnderFunctionalAssertScalarDefaultView names the arguments of aten._functional_assert_scalar.default.
+type AtenUnderFunctionalAssertScalarDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenUnderFunctionalAssertScalarDefault is n as aten._functional_assert_scalar.default; ok is false for other nodes.
+func AsAtenUnderFunctionalAssertScalarDefault(n *ir.Node) (v AtenUnderFunctionalAssertScalarDefaultView, ok bool) {
+	return AtenUnderFunctionalAssertScalarDefaultView{n}, n != nil && n.Op == ops.AtenUnderFunctionalAssertScalarDefault
+}
+
+// Self is the argument self.
+func (v AtenUnderFunctionalAssertScalarDefaultView) Self() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// AssertMsg is the argument assert_msg.
+func (v AtenUnderFunctionalAssertScalarDefaultView) AssertMsg() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// DepToken is the argument dep_token, nil for None.
+func (v AtenUnderFunctionalAssertScalarDefaultView) DepToken() *ir.Value {
+	return v.Node.In(2)
+}
+
+// AtenUnderFunctionalSymConstrainRangeDefaultView names the arguments of aten._functional_sym_constrain_range.default.
+type AtenUnderFunctionalSymConstrainRangeDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenUnderFunctionalSymConstrainRangeDefault is n as aten._functional_sym_constrain_range.default; ok is false for other nodes.
+func AsAtenUnderFunctionalSymConstrainRangeDefault(n *ir.Node) (v AtenUnderFunctionalSymConstrainRangeDefaultView, ok bool) {
+	return AtenUnderFunctionalSymConstrainRangeDefaultView{n}, n != nil && n.Op == ops.AtenUnderFunctionalSymConstrainRangeDefault
+}
+
+// Size is the argument size.
+func (v AtenUnderFunctionalSymConstrainRangeDefaultView) Size() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// Min is the argument min.
+func (v AtenUnderFunctionalSymConstrainRangeDefaultView) Min() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Max is the argument max.
+func (v AtenUnderFunctionalSymConstrainRangeDefaultView) Max() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// DepToken is the argument dep_token, nil for None.
+func (v AtenUnderFunctionalSymConstrainRangeDefaultView) DepToken() *ir.Value {
+	return v.Node.In(3)
+}
+
+// AtenUnderFunctionalSymConstrainRangeForSizeDefaultView names the arguments of aten._functional_sym_constrain_range_for_size.default.
+type AtenUnderFunctionalSymConstrainRangeForSizeDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenUnderFunctionalSymConstrainRangeForSizeDefault is n as aten._functional_sym_constrain_range_for_size.default; ok is false for other nodes.
+func AsAtenUnderFunctionalSymConstrainRangeForSizeDefault(n *ir.Node) (v AtenUnderFunctionalSymConstrainRangeForSizeDefaultView, ok bool) {
+	return AtenUnderFunctionalSymConstrainRangeForSizeDefaultView{n}, n != nil && n.Op == ops.AtenUnderFunctionalSymConstrainRangeForSizeDefault
+}
+
+// Size is the argument size.
+func (v AtenUnderFunctionalSymConstrainRangeForSizeDefaultView) Size() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// Min is the argument min.
+func (v AtenUnderFunctionalSymConstrainRangeForSizeDefaultView) Min() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Max is the argument max.
+func (v AtenUnderFunctionalSymConstrainRangeForSizeDefaultView) Max() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// DepToken is the argument dep_token, nil for None.
+func (v AtenUnderFunctionalSymConstrainRangeForSizeDefaultView) DepToken() *ir.Value {
+	return v.Node.In(3)
+}
+
+// AtenUnderFusedRmsNormDefaultView names the arguments of aten._fused_rms_norm.default.
+type AtenUnderFusedRmsNormDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenUnderFusedRmsNormDefault is n as aten._fused_rms_norm.default; ok is false for other nodes.
+func AsAtenUnderFusedRmsNormDefault(n *ir.Node) (v AtenUnderFusedRmsNormDefaultView, ok bool) {
+	return AtenUnderFusedRmsNormDefaultView{n}, n != nil && n.Op == ops.AtenUnderFusedRmsNormDefault
+}
+
+// Input is the argument input, nil for None.
+func (v AtenUnderFusedRmsNormDefaultView) Input() *ir.Value {
+	return v.Node.In(0)
+}
+
+// NormalizedShape is the argument normalized_shape.
+func (v AtenUnderFusedRmsNormDefaultView) NormalizedShape() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Weight is the argument weight, nil for None.
+func (v AtenUnderFusedRmsNormDefaultView) Weight() *ir.Value {
+	return v.Node.In(2)
+}
+
+// Eps is the argument eps.
+func (v AtenUnderFusedRmsNormDefaultView) Eps() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AtenUnderGroupedMmDefaultView names the arguments of aten._grouped_mm.default.
+type AtenUnderGroupedMmDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenUnderGroupedMmDefault is n as aten._grouped_mm.default; ok is false for other nodes.
+func AsAtenUnderGroupedMmDefault(n *ir.Node) (v AtenUnderGroupedMmDefaultView, ok bool) {
+	return AtenUnderGroupedMmDefaultView{n}, n != nil && n.Op == ops.AtenUnderGroupedMmDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenUnderGroupedMmDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Mat2 is the argument mat2, nil for None.
+func (v AtenUnderGroupedMmDefaultView) Mat2() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Offs is the argument offs, nil for None.
+func (v AtenUnderGroupedMmDefaultView) Offs() *ir.Value {
+	return v.Node.In(2)
+}
+
+// Bias is the argument bias, nil for None.
+func (v AtenUnderGroupedMmDefaultView) Bias() *ir.Value {
+	return v.Node.In(3)
+}
+
+// OutDtype is the argument out_dtype.
+func (v AtenUnderGroupedMmDefaultView) OutDtype() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// AtenUnderIndexPutImplDefaultView names the arguments of aten._index_put_impl.default.
+type AtenUnderIndexPutImplDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenUnderIndexPutImplDefault is n as aten._index_put_impl.default; ok is false for other nodes.
+func AsAtenUnderIndexPutImplDefault(n *ir.Node) (v AtenUnderIndexPutImplDefaultView, ok bool) {
+	return AtenUnderIndexPutImplDefaultView{n}, n != nil && n.Op == ops.AtenUnderIndexPutImplDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenUnderIndexPutImplDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Indices is the argument indices.
+func (v AtenUnderIndexPutImplDefaultView) Indices() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Values is the argument values, nil for None.
+func (v AtenUnderIndexPutImplDefaultView) Values() *ir.Value {
+	return v.Node.In(2)
+}
+
+// Accumulate is the argument accumulate.
+func (v AtenUnderIndexPutImplDefaultView) Accumulate() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Unsafe is the argument unsafe.
+func (v AtenUnderIndexPutImplDefaultView) Unsafe() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// AtenUnderIntMmDefaultView names the arguments of aten._int_mm.default.
+type AtenUnderIntMmDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenUnderIntMmDefault is n as aten._int_mm.default; ok is false for other nodes.
+func AsAtenUnderIntMmDefault(n *ir.Node) (v AtenUnderIntMmDefaultView, ok bool) {
+	return AtenUnderIntMmDefaultView{n}, n != nil && n.Op == ops.AtenUnderIntMmDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenUnderIntMmDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Mat2 is the argument mat2, nil for None.
+func (v AtenUnderIntMmDefaultView) Mat2() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AtenUnderIsAllTrueDefaultView names the arguments of aten._is_all_true.default.
+type AtenUnderIsAllTrueDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenUnderIsAllTrueDefault is n as aten._is_all_true.default; ok is false for other nodes.
+func AsAtenUnderIsAllTrueDefault(n *ir.Node) (v AtenUnderIsAllTrueDefaultView, ok bool) {
+	return AtenUnderIsAllTrueDefaultView{n}, n != nil && n.Op == ops.AtenUnderIsAllTrueDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenUnderIsAllTrueDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenUnderIsAnyTrueDefaultView names the arguments of aten._is_any_true.default.
+type AtenUnderIsAnyTrueDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenUnderIsAnyTrueDefault is n as aten._is_any_true.default; ok is false for other nodes.
+func AsAtenUnderIsAnyTrueDefault(n *ir.Node) (v AtenUnderIsAnyTrueDefaultView, ok bool) {
+	return AtenUnderIsAnyTrueDefaultView{n}, n != nil && n.Op == ops.AtenUnderIsAnyTrueDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenUnderIsAnyTrueDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenUnderLocalScalarDenseDefaultView names the arguments of aten._local_scalar_dense.default.
+type AtenUnderLocalScalarDenseDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenUnderLocalScalarDenseDefault is n as aten._local_scalar_dense.default; ok is false for other nodes.
+func AsAtenUnderLocalScalarDenseDefault(n *ir.Node) (v AtenUnderLocalScalarDenseDefaultView, ok bool) {
+	return AtenUnderLocalScalarDenseDefaultView{n}, n != nil && n.Op == ops.AtenUnderLocalScalarDenseDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenUnderLocalScalarDenseDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenUnderLogSoftmaxDefaultView names the arguments of aten._log_softmax.default.
+type AtenUnderLogSoftmaxDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenUnderLogSoftmaxDefault is n as aten._log_softmax.default; ok is false for other nodes.
+func AsAtenUnderLogSoftmaxDefault(n *ir.Node) (v AtenUnderLogSoftmaxDefaultView, ok bool) {
+	return AtenUnderLogSoftmaxDefaultView{n}, n != nil && n.Op == ops.AtenUnderLogSoftmaxDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenUnderLogSoftmaxDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dim is the argument dim.
+func (v AtenUnderLogSoftmaxDefaultView) Dim() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// HalfToFloat is the argument half_to_float.
+func (v AtenUnderLogSoftmaxDefaultView) HalfToFloat() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenUnderMakeDepTokenDefaultView names the arguments of aten._make_dep_token.default.
+type AtenUnderMakeDepTokenDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenUnderMakeDepTokenDefault is n as aten._make_dep_token.default; ok is false for other nodes.
+func AsAtenUnderMakeDepTokenDefault(n *ir.Node) (v AtenUnderMakeDepTokenDefaultView, ok bool) {
+	return AtenUnderMakeDepTokenDefaultView{n}, n != nil && n.Op == ops.AtenUnderMakeDepTokenDefault
+}
+
+// Dtype is the argument dtype.
+func (v AtenUnderMakeDepTokenDefaultView) Dtype() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// Layout is the argument layout.
+func (v AtenUnderMakeDepTokenDefaultView) Layout() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Device is the argument device.
+func (v AtenUnderMakeDepTokenDefaultView) Device() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// PinMemory is the argument pin_memory.
+func (v AtenUnderMakeDepTokenDefaultView) PinMemory() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// MemoryFormat is the argument memory_format.
+func (v AtenUnderMakeDepTokenDefaultView) MemoryFormat() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// AtenUnderMaskedSoftmaxDefaultView names the arguments of aten._masked_softmax.default.
+type AtenUnderMaskedSoftmaxDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenUnderMaskedSoftmaxDefault is n as aten._masked_softmax.default; ok is false for other nodes.
+func AsAtenUnderMaskedSoftmaxDefault(n *ir.Node) (v AtenUnderMaskedSoftmaxDefaultView, ok bool) {
+	return AtenUnderMaskedSoftmaxDefaultView{n}, n != nil && n.Op == ops.AtenUnderMaskedSoftmaxDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenUnderMaskedSoftmaxDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Mask is the argument mask, nil for None.
+func (v AtenUnderMaskedSoftmaxDefaultView) Mask() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Dim is the argument dim.
+func (v AtenUnderMaskedSoftmaxDefaultView) Dim() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// MaskType is the argument mask_type.
+func (v AtenUnderMaskedSoftmaxDefaultView) MaskType() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AtenUnderNativeBatchNormLegitNoStatsView names the arguments of aten._native_batch_norm_legit.no_stats.
+type AtenUnderNativeBatchNormLegitNoStatsView struct {
+	*ir.Node
+}
+
+// AsAtenUnderNativeBatchNormLegitNoStats is n as aten._native_batch_norm_legit.no_stats; ok is false for other nodes.
+func AsAtenUnderNativeBatchNormLegitNoStats(n *ir.Node) (v AtenUnderNativeBatchNormLegitNoStatsView, ok bool) {
+	return AtenUnderNativeBatchNormLegitNoStatsView{n}, n != nil && n.Op == ops.AtenUnderNativeBatchNormLegitNoStats
+}
+
+// Input is the argument input, nil for None.
+func (v AtenUnderNativeBatchNormLegitNoStatsView) Input() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Weight is the argument weight, nil for None.
+func (v AtenUnderNativeBatchNormLegitNoStatsView) Weight() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Bias is the argument bias, nil for None.
+func (v AtenUnderNativeBatchNormLegitNoStatsView) Bias() *ir.Value {
+	return v.Node.In(2)
+}
+
+// Training is the argument training.
+func (v AtenUnderNativeBatchNormLegitNoStatsView) Training() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Momentum is the argument momentum.
+func (v AtenUnderNativeBatchNormLegitNoStatsView) Momentum() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// Eps is the argument eps.
+func (v AtenUnderNativeBatchNormLegitNoStatsView) Eps() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// AtenUnderNativeBatchNormLegitFunctionalDefaultView names the arguments of aten._native_batch_norm_legit_functional.default.
+type AtenUnderNativeBatchNormLegitFunctionalDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenUnderNativeBatchNormLegitFunctionalDefault is n as aten._native_batch_norm_legit_functional.default; ok is false for other nodes.
+func AsAtenUnderNativeBatchNormLegitFunctionalDefault(n *ir.Node) (v AtenUnderNativeBatchNormLegitFunctionalDefaultView, ok bool) {
+	return AtenUnderNativeBatchNormLegitFunctionalDefaultView{n}, n != nil && n.Op == ops.AtenUnderNativeBatchNormLegitFunctionalDefault
+}
+
+// Input is the argument input, nil for None.
+func (v AtenUnderNativeBatchNormLegitFunctionalDefaultView) Input() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Weight is the argument weight, nil for None.
+func (v AtenUnderNativeBatchNormLegitFunctionalDefaultView) Weight() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Bias is the argument bias, nil for None.
+func (v AtenUnderNativeBatchNormLegitFunctionalDefaultView) Bias() *ir.Value {
+	return v.Node.In(2)
+}
+
+// RunningMean is the argument running_mean, nil for None.
+func (v AtenUnderNativeBatchNormLegitFunctionalDefaultView) RunningMean() *ir.Value {
+	return v.Node.In(3)
+}
+
+// RunningVar is the argument running_var, nil for None.
+func (v AtenUnderNativeBatchNormLegitFunctionalDefaultView) RunningVar() *ir.Value {
+	return v.Node.In(4)
+}
+
+// Training is the argument training.
+func (v AtenUnderNativeBatchNormLegitFunctionalDefaultView) Training() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// Momentum is the argument momentum.
+func (v AtenUnderNativeBatchNormLegitFunctionalDefaultView) Momentum() ir.Arg {
+	return v.Node.Arg(6)
+}
+
+// Eps is the argument eps.
+func (v AtenUnderNativeBatchNormLegitFunctionalDefaultView) Eps() ir.Arg {
+	return v.Node.Arg(7)
+}
+
+// AtenUnderNativeBatchNormLegitNoTrainingDefaultView names the arguments of aten._native_batch_norm_legit_no_training.default.
+type AtenUnderNativeBatchNormLegitNoTrainingDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenUnderNativeBatchNormLegitNoTrainingDefault is n as aten._native_batch_norm_legit_no_training.default; ok is false for other nodes.
+func AsAtenUnderNativeBatchNormLegitNoTrainingDefault(n *ir.Node) (v AtenUnderNativeBatchNormLegitNoTrainingDefaultView, ok bool) {
+	return AtenUnderNativeBatchNormLegitNoTrainingDefaultView{n}, n != nil && n.Op == ops.AtenUnderNativeBatchNormLegitNoTrainingDefault
+}
+
+// Input is the argument input, nil for None.
+func (v AtenUnderNativeBatchNormLegitNoTrainingDefaultView) Input() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Weight is the argument weight, nil for None.
+func (v AtenUnderNativeBatchNormLegitNoTrainingDefaultView) Weight() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Bias is the argument bias, nil for None.
+func (v AtenUnderNativeBatchNormLegitNoTrainingDefaultView) Bias() *ir.Value {
+	return v.Node.In(2)
+}
+
+// RunningMean is the argument running_mean, nil for None.
+func (v AtenUnderNativeBatchNormLegitNoTrainingDefaultView) RunningMean() *ir.Value {
+	return v.Node.In(3)
+}
+
+// RunningVar is the argument running_var, nil for None.
+func (v AtenUnderNativeBatchNormLegitNoTrainingDefaultView) RunningVar() *ir.Value {
+	return v.Node.In(4)
+}
+
+// Momentum is the argument momentum.
+func (v AtenUnderNativeBatchNormLegitNoTrainingDefaultView) Momentum() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// Eps is the argument eps.
+func (v AtenUnderNativeBatchNormLegitNoTrainingDefaultView) Eps() ir.Arg {
+	return v.Node.Arg(6)
+}
+
+// AtenUnderNativeMultiHeadAttentionDefaultView names the arguments of aten._native_multi_head_attention.default.
+type AtenUnderNativeMultiHeadAttentionDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenUnderNativeMultiHeadAttentionDefault is n as aten._native_multi_head_attention.default; ok is false for other nodes.
+func AsAtenUnderNativeMultiHeadAttentionDefault(n *ir.Node) (v AtenUnderNativeMultiHeadAttentionDefaultView, ok bool) {
+	return AtenUnderNativeMultiHeadAttentionDefaultView{n}, n != nil && n.Op == ops.AtenUnderNativeMultiHeadAttentionDefault
+}
+
+// Query is the argument query, nil for None.
+func (v AtenUnderNativeMultiHeadAttentionDefaultView) Query() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Key is the argument key, nil for None.
+func (v AtenUnderNativeMultiHeadAttentionDefaultView) Key() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Value is the argument value, nil for None.
+func (v AtenUnderNativeMultiHeadAttentionDefaultView) Value() *ir.Value {
+	return v.Node.In(2)
+}
+
+// EmbedDim is the argument embed_dim.
+func (v AtenUnderNativeMultiHeadAttentionDefaultView) EmbedDim() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// NumHead is the argument num_head.
+func (v AtenUnderNativeMultiHeadAttentionDefaultView) NumHead() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// QkvWeight is the argument qkv_weight, nil for None.
+func (v AtenUnderNativeMultiHeadAttentionDefaultView) QkvWeight() *ir.Value {
+	return v.Node.In(5)
+}
+
+// QkvBias is the argument qkv_bias, nil for None.
+func (v AtenUnderNativeMultiHeadAttentionDefaultView) QkvBias() *ir.Value {
+	return v.Node.In(6)
+}
+
+// ProjWeight is the argument proj_weight, nil for None.
+func (v AtenUnderNativeMultiHeadAttentionDefaultView) ProjWeight() *ir.Value {
+	return v.Node.In(7)
+}
+
+// ProjBias is the argument proj_bias, nil for None.
+func (v AtenUnderNativeMultiHeadAttentionDefaultView) ProjBias() *ir.Value {
+	return v.Node.In(8)
+}
+
+// Mask is the argument mask, nil for None.
+func (v AtenUnderNativeMultiHeadAttentionDefaultView) Mask() *ir.Value {
+	return v.Node.In(9)
+}
+
+// NeedWeights is the argument need_weights.
+func (v AtenUnderNativeMultiHeadAttentionDefaultView) NeedWeights() ir.Arg {
+	return v.Node.Arg(10)
+}
+
+// AverageAttnWeights is the argument average_attn_weights.
+func (v AtenUnderNativeMultiHeadAttentionDefaultView) AverageAttnWeights() ir.Arg {
+	return v.Node.Arg(11)
+}
+
+// MaskType is the argument mask_type.
+func (v AtenUnderNativeMultiHeadAttentionDefaultView) MaskType() ir.Arg {
+	return v.Node.Arg(12)
+}
+
+// AtenUnderPadCircularDefaultView names the arguments of aten._pad_circular.default.
+type AtenUnderPadCircularDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenUnderPadCircularDefault is n as aten._pad_circular.default; ok is false for other nodes.
+func AsAtenUnderPadCircularDefault(n *ir.Node) (v AtenUnderPadCircularDefaultView, ok bool) {
+	return AtenUnderPadCircularDefaultView{n}, n != nil && n.Op == ops.AtenUnderPadCircularDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenUnderPadCircularDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Pad is the argument pad.
+func (v AtenUnderPadCircularDefaultView) Pad() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenUnderPadEnumDefaultView names the arguments of aten._pad_enum.default.
+type AtenUnderPadEnumDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenUnderPadEnumDefault is n as aten._pad_enum.default; ok is false for other nodes.
+func AsAtenUnderPadEnumDefault(n *ir.Node) (v AtenUnderPadEnumDefaultView, ok bool) {
+	return AtenUnderPadEnumDefaultView{n}, n != nil && n.Op == ops.AtenUnderPadEnumDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenUnderPadEnumDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Pad is the argument pad.
+func (v AtenUnderPadEnumDefaultView) Pad() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Mode is the argument mode.
+func (v AtenUnderPadEnumDefaultView) Mode() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Value is the argument value.
+func (v AtenUnderPadEnumDefaultView) Value() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AtenUnderPdistForwardDefaultView names the arguments of aten._pdist_forward.default.
+type AtenUnderPdistForwardDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenUnderPdistForwardDefault is n as aten._pdist_forward.default; ok is false for other nodes.
+func AsAtenUnderPdistForwardDefault(n *ir.Node) (v AtenUnderPdistForwardDefaultView, ok bool) {
+	return AtenUnderPdistForwardDefaultView{n}, n != nil && n.Op == ops.AtenUnderPdistForwardDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenUnderPdistForwardDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// P is the argument p.
+func (v AtenUnderPdistForwardDefaultView) P() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenUnderPinMemoryDefaultView names the arguments of aten._pin_memory.default.
+type AtenUnderPinMemoryDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenUnderPinMemoryDefault is n as aten._pin_memory.default; ok is false for other nodes.
+func AsAtenUnderPinMemoryDefault(n *ir.Node) (v AtenUnderPinMemoryDefaultView, ok bool) {
+	return AtenUnderPinMemoryDefaultView{n}, n != nil && n.Op == ops.AtenUnderPinMemoryDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenUnderPinMemoryDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Device is the argument device.
+func (v AtenUnderPinMemoryDefaultView) Device() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenUnderPreluKernelDefaultView names the arguments of aten._prelu_kernel.default.
+type AtenUnderPreluKernelDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenUnderPreluKernelDefault is n as aten._prelu_kernel.default; ok is false for other nodes.
+func AsAtenUnderPreluKernelDefault(n *ir.Node) (v AtenUnderPreluKernelDefaultView, ok bool) {
+	return AtenUnderPreluKernelDefaultView{n}, n != nil && n.Op == ops.AtenUnderPreluKernelDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenUnderPreluKernelDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Weight is the argument weight, nil for None.
+func (v AtenUnderPreluKernelDefaultView) Weight() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AtenUnderPrintDefaultView names the arguments of aten._print.default.
+type AtenUnderPrintDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenUnderPrintDefault is n as aten._print.default; ok is false for other nodes.
+func AsAtenUnderPrintDefault(n *ir.Node) (v AtenUnderPrintDefaultView, ok bool) {
+	return AtenUnderPrintDefaultView{n}, n != nil && n.Op == ops.AtenUnderPrintDefault
+}
+
+// S is the argument s.
+func (v AtenUnderPrintDefaultView) S() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// AtenUnderReshapeAliasDefaultView names the arguments of aten._reshape_alias.default.
+type AtenUnderReshapeAliasDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenUnderReshapeAliasDefault is n as aten._reshape_alias.default; ok is false for other nodes.
+func AsAtenUnderReshapeAliasDefault(n *ir.Node) (v AtenUnderReshapeAliasDefaultView, ok bool) {
+	return AtenUnderReshapeAliasDefaultView{n}, n != nil && n.Op == ops.AtenUnderReshapeAliasDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenUnderReshapeAliasDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Size is the argument size.
+func (v AtenUnderReshapeAliasDefaultView) Size() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Stride is the argument stride.
+func (v AtenUnderReshapeAliasDefaultView) Stride() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenUnderReshapeAliasCopyDefaultView names the arguments of aten._reshape_alias_copy.default.
+type AtenUnderReshapeAliasCopyDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenUnderReshapeAliasCopyDefault is n as aten._reshape_alias_copy.default; ok is false for other nodes.
+func AsAtenUnderReshapeAliasCopyDefault(n *ir.Node) (v AtenUnderReshapeAliasCopyDefaultView, ok bool) {
+	return AtenUnderReshapeAliasCopyDefaultView{n}, n != nil && n.Op == ops.AtenUnderReshapeAliasCopyDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenUnderReshapeAliasCopyDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Size is the argument size.
+func (v AtenUnderReshapeAliasCopyDefaultView) Size() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Stride is the argument stride.
+func (v AtenUnderReshapeAliasCopyDefaultView) Stride() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenUnderReshapeCopyDefaultView names the arguments of aten._reshape_copy.default.
+type AtenUnderReshapeCopyDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenUnderReshapeCopyDefault is n as aten._reshape_copy.default; ok is false for other nodes.
+func AsAtenUnderReshapeCopyDefault(n *ir.Node) (v AtenUnderReshapeCopyDefaultView, ok bool) {
+	return AtenUnderReshapeCopyDefaultView{n}, n != nil && n.Op == ops.AtenUnderReshapeCopyDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenUnderReshapeCopyDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Size is the argument size.
+func (v AtenUnderReshapeCopyDefaultView) Size() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenUnderSafeSoftmaxDefaultView names the arguments of aten._safe_softmax.default.
+type AtenUnderSafeSoftmaxDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenUnderSafeSoftmaxDefault is n as aten._safe_softmax.default; ok is false for other nodes.
+func AsAtenUnderSafeSoftmaxDefault(n *ir.Node) (v AtenUnderSafeSoftmaxDefaultView, ok bool) {
+	return AtenUnderSafeSoftmaxDefaultView{n}, n != nil && n.Op == ops.AtenUnderSafeSoftmaxDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenUnderSafeSoftmaxDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dim is the argument dim.
+func (v AtenUnderSafeSoftmaxDefaultView) Dim() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Dtype is the argument dtype.
+func (v AtenUnderSafeSoftmaxDefaultView) Dtype() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenUnderScaledDotProductAttentionMathDefaultView names the arguments of aten._scaled_dot_product_attention_math.default.
+type AtenUnderScaledDotProductAttentionMathDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenUnderScaledDotProductAttentionMathDefault is n as aten._scaled_dot_product_attention_math.default; ok is false for other nodes.
+func AsAtenUnderScaledDotProductAttentionMathDefault(n *ir.Node) (v AtenUnderScaledDotProductAttentionMathDefaultView, ok bool) {
+	return AtenUnderScaledDotProductAttentionMathDefaultView{n}, n != nil && n.Op == ops.AtenUnderScaledDotProductAttentionMathDefault
+}
+
+// Query is the argument query, nil for None.
+func (v AtenUnderScaledDotProductAttentionMathDefaultView) Query() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Key is the argument key, nil for None.
+func (v AtenUnderScaledDotProductAttentionMathDefaultView) Key() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Value is the argument value, nil for None.
+func (v AtenUnderScaledDotProductAttentionMathDefaultView) Value() *ir.Value {
+	return v.Node.In(2)
+}
+
+// AttnMask is the argument attn_mask, nil for None.
+func (v AtenUnderScaledDotProductAttentionMathDefaultView) AttnMask() *ir.Value {
+	return v.Node.In(3)
+}
+
+// DropoutP is the argument dropout_p.
+func (v AtenUnderScaledDotProductAttentionMathDefaultView) DropoutP() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// IsCausal is the argument is_causal.
+func (v AtenUnderScaledDotProductAttentionMathDefaultView) IsCausal() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// DropoutMask is the argument dropout_mask, nil for None.
+func (v AtenUnderScaledDotProductAttentionMathDefaultView) DropoutMask() *ir.Value {
+	return v.Node.In(6)
+}
+
+// Scale is the argument scale.
+func (v AtenUnderScaledDotProductAttentionMathDefaultView) Scale() ir.Arg {
+	return v.Node.Arg(7)
+}
+
+// EnableGqa is the argument enable_gqa.
+func (v AtenUnderScaledDotProductAttentionMathDefaultView) EnableGqa() ir.Arg {
+	return v.Node.Arg(8)
+}
+
+// AtenUnderScaledDotProductFlashAttentionForCpuDefaultView names the arguments of aten._scaled_dot_product_flash_attention_for_cpu.default.
+type AtenUnderScaledDotProductFlashAttentionForCpuDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenUnderScaledDotProductFlashAttentionForCpuDefault is n as aten._scaled_dot_product_flash_attention_for_cpu.default; ok is false for other nodes.
+func AsAtenUnderScaledDotProductFlashAttentionForCpuDefault(n *ir.Node) (v AtenUnderScaledDotProductFlashAttentionForCpuDefaultView, ok bool) {
+	return AtenUnderScaledDotProductFlashAttentionForCpuDefaultView{n}, n != nil && n.Op == ops.AtenUnderScaledDotProductFlashAttentionForCpuDefault
+}
+
+// Query is the argument query, nil for None.
+func (v AtenUnderScaledDotProductFlashAttentionForCpuDefaultView) Query() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Key is the argument key, nil for None.
+func (v AtenUnderScaledDotProductFlashAttentionForCpuDefaultView) Key() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Value is the argument value, nil for None.
+func (v AtenUnderScaledDotProductFlashAttentionForCpuDefaultView) Value() *ir.Value {
+	return v.Node.In(2)
+}
+
+// DropoutP is the argument dropout_p.
+func (v AtenUnderScaledDotProductFlashAttentionForCpuDefaultView) DropoutP() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// IsCausal is the argument is_causal.
+func (v AtenUnderScaledDotProductFlashAttentionForCpuDefaultView) IsCausal() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// AttnMask is the argument attn_mask, nil for None.
+func (v AtenUnderScaledDotProductFlashAttentionForCpuDefaultView) AttnMask() *ir.Value {
+	return v.Node.In(5)
+}
+
+// Scale is the argument scale.
+func (v AtenUnderScaledDotProductFlashAttentionForCpuDefaultView) Scale() ir.Arg {
+	return v.Node.Arg(6)
+}
+
+// AtenUnderScaledDotProductFusedAttentionOverrideableDefaultView names the arguments of aten._scaled_dot_product_fused_attention_overrideable.default.
+type AtenUnderScaledDotProductFusedAttentionOverrideableDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenUnderScaledDotProductFusedAttentionOverrideableDefault is n as aten._scaled_dot_product_fused_attention_overrideable.default; ok is false for other nodes.
+func AsAtenUnderScaledDotProductFusedAttentionOverrideableDefault(n *ir.Node) (v AtenUnderScaledDotProductFusedAttentionOverrideableDefaultView, ok bool) {
+	return AtenUnderScaledDotProductFusedAttentionOverrideableDefaultView{n}, n != nil && n.Op == ops.AtenUnderScaledDotProductFusedAttentionOverrideableDefault
+}
+
+// Query is the argument query, nil for None.
+func (v AtenUnderScaledDotProductFusedAttentionOverrideableDefaultView) Query() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Key is the argument key, nil for None.
+func (v AtenUnderScaledDotProductFusedAttentionOverrideableDefaultView) Key() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Value is the argument value, nil for None.
+func (v AtenUnderScaledDotProductFusedAttentionOverrideableDefaultView) Value() *ir.Value {
+	return v.Node.In(2)
+}
+
+// AttnBias is the argument attn_bias, nil for None.
+func (v AtenUnderScaledDotProductFusedAttentionOverrideableDefaultView) AttnBias() *ir.Value {
+	return v.Node.In(3)
+}
+
+// DropoutP is the argument dropout_p.
+func (v AtenUnderScaledDotProductFusedAttentionOverrideableDefaultView) DropoutP() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// IsCausal is the argument is_causal.
+func (v AtenUnderScaledDotProductFusedAttentionOverrideableDefaultView) IsCausal() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// ReturnDebugMask is the argument return_debug_mask.
+func (v AtenUnderScaledDotProductFusedAttentionOverrideableDefaultView) ReturnDebugMask() ir.Arg {
+	return v.Node.Arg(6)
+}
+
+// Scale is the argument scale.
+func (v AtenUnderScaledDotProductFusedAttentionOverrideableDefaultView) Scale() ir.Arg {
+	return v.Node.Arg(7)
+}
+
+// AtenUnderScaledMmDefaultView names the arguments of aten._scaled_mm.default.
+type AtenUnderScaledMmDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenUnderScaledMmDefault is n as aten._scaled_mm.default; ok is false for other nodes.
+func AsAtenUnderScaledMmDefault(n *ir.Node) (v AtenUnderScaledMmDefaultView, ok bool) {
+	return AtenUnderScaledMmDefaultView{n}, n != nil && n.Op == ops.AtenUnderScaledMmDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenUnderScaledMmDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Mat2 is the argument mat2, nil for None.
+func (v AtenUnderScaledMmDefaultView) Mat2() *ir.Value {
+	return v.Node.In(1)
+}
+
+// ScaleA is the argument scale_a, nil for None.
+func (v AtenUnderScaledMmDefaultView) ScaleA() *ir.Value {
+	return v.Node.In(2)
+}
+
+// ScaleB is the argument scale_b, nil for None.
+func (v AtenUnderScaledMmDefaultView) ScaleB() *ir.Value {
+	return v.Node.In(3)
+}
+
+// Bias is the argument bias, nil for None.
+func (v AtenUnderScaledMmDefaultView) Bias() *ir.Value {
+	return v.Node.In(4)
+}
+
+// ScaleResult is the argument scale_result, nil for None.
+func (v AtenUnderScaledMmDefaultView) ScaleResult() *ir.Value {
+	return v.Node.In(5)
+}
+
+// OutDtype is the argument out_dtype.
+func (v AtenUnderScaledMmDefaultView) OutDtype() ir.Arg {
+	return v.Node.Arg(6)
+}
+
+// UseFastAccum is the argument use_fast_accum.
+func (v AtenUnderScaledMmDefaultView) UseFastAccum() ir.Arg {
+	return v.Node.Arg(7)
+}
+
+// AtenUnderShapeAsTensorDefaultView names the arguments of aten._shape_as_tensor.default.
+type AtenUnderShapeAsTensorDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenUnderShapeAsTensorDefault is n as aten._shape_as_tensor.default; ok is false for other nodes.
+func AsAtenUnderShapeAsTensorDefault(n *ir.Node) (v AtenUnderShapeAsTensorDefaultView, ok bool) {
+	return AtenUnderShapeAsTensorDefaultView{n}, n != nil && n.Op == ops.AtenUnderShapeAsTensorDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenUnderShapeAsTensorDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenUnderSoftmaxDefaultView names the arguments of aten._softmax.default.
+type AtenUnderSoftmaxDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenUnderSoftmaxDefault is n as aten._softmax.default; ok is false for other nodes.
+func AsAtenUnderSoftmaxDefault(n *ir.Node) (v AtenUnderSoftmaxDefaultView, ok bool) {
+	return AtenUnderSoftmaxDefaultView{n}, n != nil && n.Op == ops.AtenUnderSoftmaxDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenUnderSoftmaxDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dim is the argument dim.
+func (v AtenUnderSoftmaxDefaultView) Dim() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// HalfToFloat is the argument half_to_float.
+func (v AtenUnderSoftmaxDefaultView) HalfToFloat() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenUnderStackDefaultView names the arguments of aten._stack.default.
+type AtenUnderStackDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenUnderStackDefault is n as aten._stack.default; ok is false for other nodes.
+func AsAtenUnderStackDefault(n *ir.Node) (v AtenUnderStackDefaultView, ok bool) {
+	return AtenUnderStackDefaultView{n}, n != nil && n.Op == ops.AtenUnderStackDefault
+}
+
+// Tensors is the argument tensors.
+func (v AtenUnderStackDefaultView) Tensors() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// Dim is the argument dim.
+func (v AtenUnderStackDefaultView) Dim() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenUnderToCopyDefaultView names the arguments of aten._to_copy.default.
+type AtenUnderToCopyDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenUnderToCopyDefault is n as aten._to_copy.default; ok is false for other nodes.
+func AsAtenUnderToCopyDefault(n *ir.Node) (v AtenUnderToCopyDefaultView, ok bool) {
+	return AtenUnderToCopyDefaultView{n}, n != nil && n.Op == ops.AtenUnderToCopyDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenUnderToCopyDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dtype is the argument dtype.
+func (v AtenUnderToCopyDefaultView) Dtype() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Layout is the argument layout.
+func (v AtenUnderToCopyDefaultView) Layout() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Device is the argument device.
+func (v AtenUnderToCopyDefaultView) Device() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// PinMemory is the argument pin_memory.
+func (v AtenUnderToCopyDefaultView) PinMemory() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// NonBlocking is the argument non_blocking.
+func (v AtenUnderToCopyDefaultView) NonBlocking() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// MemoryFormat is the argument memory_format.
+func (v AtenUnderToCopyDefaultView) MemoryFormat() ir.Arg {
+	return v.Node.Arg(6)
+}
+
+// AtenUnderToCpuDefaultView names the arguments of aten._to_cpu.default.
+type AtenUnderToCpuDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenUnderToCpuDefault is n as aten._to_cpu.default; ok is false for other nodes.
+func AsAtenUnderToCpuDefault(n *ir.Node) (v AtenUnderToCpuDefaultView, ok bool) {
+	return AtenUnderToCpuDefaultView{n}, n != nil && n.Op == ops.AtenUnderToCpuDefault
+}
+
+// Tensors is the argument tensors.
+func (v AtenUnderToCpuDefaultView) Tensors() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// AtenUnderTransformBiasRescaleQkvDefaultView names the arguments of aten._transform_bias_rescale_qkv.default.
+type AtenUnderTransformBiasRescaleQkvDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenUnderTransformBiasRescaleQkvDefault is n as aten._transform_bias_rescale_qkv.default; ok is false for other nodes.
+func AsAtenUnderTransformBiasRescaleQkvDefault(n *ir.Node) (v AtenUnderTransformBiasRescaleQkvDefaultView, ok bool) {
+	return AtenUnderTransformBiasRescaleQkvDefaultView{n}, n != nil && n.Op == ops.AtenUnderTransformBiasRescaleQkvDefault
+}
+
+// Qkv is the argument qkv, nil for None.
+func (v AtenUnderTransformBiasRescaleQkvDefaultView) Qkv() *ir.Value {
+	return v.Node.In(0)
+}
+
+// QkvBias is the argument qkv_bias, nil for None.
+func (v AtenUnderTransformBiasRescaleQkvDefaultView) QkvBias() *ir.Value {
+	return v.Node.In(1)
+}
+
+// NumHeads is the argument num_heads.
+func (v AtenUnderTransformBiasRescaleQkvDefaultView) NumHeads() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenUnderTransformerEncoderLayerFwdDefaultView names the arguments of aten._transformer_encoder_layer_fwd.default.
+type AtenUnderTransformerEncoderLayerFwdDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenUnderTransformerEncoderLayerFwdDefault is n as aten._transformer_encoder_layer_fwd.default; ok is false for other nodes.
+func AsAtenUnderTransformerEncoderLayerFwdDefault(n *ir.Node) (v AtenUnderTransformerEncoderLayerFwdDefaultView, ok bool) {
+	return AtenUnderTransformerEncoderLayerFwdDefaultView{n}, n != nil && n.Op == ops.AtenUnderTransformerEncoderLayerFwdDefault
+}
+
+// Src is the argument src, nil for None.
+func (v AtenUnderTransformerEncoderLayerFwdDefaultView) Src() *ir.Value {
+	return v.Node.In(0)
+}
+
+// EmbedDim is the argument embed_dim.
+func (v AtenUnderTransformerEncoderLayerFwdDefaultView) EmbedDim() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// NumHeads is the argument num_heads.
+func (v AtenUnderTransformerEncoderLayerFwdDefaultView) NumHeads() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// QkvWeight is the argument qkv_weight, nil for None.
+func (v AtenUnderTransformerEncoderLayerFwdDefaultView) QkvWeight() *ir.Value {
+	return v.Node.In(3)
+}
+
+// QkvBias is the argument qkv_bias, nil for None.
+func (v AtenUnderTransformerEncoderLayerFwdDefaultView) QkvBias() *ir.Value {
+	return v.Node.In(4)
+}
+
+// ProjWeight is the argument proj_weight, nil for None.
+func (v AtenUnderTransformerEncoderLayerFwdDefaultView) ProjWeight() *ir.Value {
+	return v.Node.In(5)
+}
+
+// ProjBias is the argument proj_bias, nil for None.
+func (v AtenUnderTransformerEncoderLayerFwdDefaultView) ProjBias() *ir.Value {
+	return v.Node.In(6)
+}
+
+// UseGelu is the argument use_gelu.
+func (v AtenUnderTransformerEncoderLayerFwdDefaultView) UseGelu() ir.Arg {
+	return v.Node.Arg(7)
+}
+
+// NormFirst is the argument norm_first.
+func (v AtenUnderTransformerEncoderLayerFwdDefaultView) NormFirst() ir.Arg {
+	return v.Node.Arg(8)
+}
+
+// Eps is the argument eps.
+func (v AtenUnderTransformerEncoderLayerFwdDefaultView) Eps() ir.Arg {
+	return v.Node.Arg(9)
+}
+
+// NormWeight1 is the argument norm_weight_1, nil for None.
+func (v AtenUnderTransformerEncoderLayerFwdDefaultView) NormWeight1() *ir.Value {
+	return v.Node.In(10)
+}
+
+// NormBias1 is the argument norm_bias_1, nil for None.
+func (v AtenUnderTransformerEncoderLayerFwdDefaultView) NormBias1() *ir.Value {
+	return v.Node.In(11)
+}
+
+// NormWeight2 is the argument norm_weight_2, nil for None.
+func (v AtenUnderTransformerEncoderLayerFwdDefaultView) NormWeight2() *ir.Value {
+	return v.Node.In(12)
+}
+
+// NormBias2 is the argument norm_bias_2, nil for None.
+func (v AtenUnderTransformerEncoderLayerFwdDefaultView) NormBias2() *ir.Value {
+	return v.Node.In(13)
+}
+
+// FfnWeight1 is the argument ffn_weight_1, nil for None.
+func (v AtenUnderTransformerEncoderLayerFwdDefaultView) FfnWeight1() *ir.Value {
+	return v.Node.In(14)
+}
+
+// FfnBias1 is the argument ffn_bias_1, nil for None.
+func (v AtenUnderTransformerEncoderLayerFwdDefaultView) FfnBias1() *ir.Value {
+	return v.Node.In(15)
+}
+
+// FfnWeight2 is the argument ffn_weight_2, nil for None.
+func (v AtenUnderTransformerEncoderLayerFwdDefaultView) FfnWeight2() *ir.Value {
+	return v.Node.In(16)
+}
+
+// FfnBias2 is the argument ffn_bias_2, nil for None.
+func (v AtenUnderTransformerEncoderLayerFwdDefaultView) FfnBias2() *ir.Value {
+	return v.Node.In(17)
+}
+
+// Mask is the argument mask, nil for None.
+func (v AtenUnderTransformerEncoderLayerFwdDefaultView) Mask() *ir.Value {
+	return v.Node.In(18)
+}
+
+// MaskType is the argument mask_type.
+func (v AtenUnderTransformerEncoderLayerFwdDefaultView) MaskType() ir.Arg {
+	return v.Node.Arg(19)
+}
+
+// AtenUnderTrilinearDefaultView names the arguments of aten._trilinear.default.
+type AtenUnderTrilinearDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenUnderTrilinearDefault is n as aten._trilinear.default; ok is false for other nodes.
+func AsAtenUnderTrilinearDefault(n *ir.Node) (v AtenUnderTrilinearDefaultView, ok bool) {
+	return AtenUnderTrilinearDefaultView{n}, n != nil && n.Op == ops.AtenUnderTrilinearDefault
+}
+
+// I1 is the argument i1, nil for None.
+func (v AtenUnderTrilinearDefaultView) I1() *ir.Value {
+	return v.Node.In(0)
+}
+
+// I2 is the argument i2, nil for None.
+func (v AtenUnderTrilinearDefaultView) I2() *ir.Value {
+	return v.Node.In(1)
+}
+
+// I3 is the argument i3, nil for None.
+func (v AtenUnderTrilinearDefaultView) I3() *ir.Value {
+	return v.Node.In(2)
+}
+
+// Expand1 is the argument expand1.
+func (v AtenUnderTrilinearDefaultView) Expand1() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Expand2 is the argument expand2.
+func (v AtenUnderTrilinearDefaultView) Expand2() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// Expand3 is the argument expand3.
+func (v AtenUnderTrilinearDefaultView) Expand3() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// Sumdim is the argument sumdim.
+func (v AtenUnderTrilinearDefaultView) Sumdim() ir.Arg {
+	return v.Node.Arg(6)
+}
+
+// UnrollDim is the argument unroll_dim.
+func (v AtenUnderTrilinearDefaultView) UnrollDim() ir.Arg {
+	return v.Node.Arg(7)
+}
+
+// AtenUnderUniqueDefaultView names the arguments of aten._unique.default.
+type AtenUnderUniqueDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenUnderUniqueDefault is n as aten._unique.default; ok is false for other nodes.
+func AsAtenUnderUniqueDefault(n *ir.Node) (v AtenUnderUniqueDefaultView, ok bool) {
+	return AtenUnderUniqueDefaultView{n}, n != nil && n.Op == ops.AtenUnderUniqueDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenUnderUniqueDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Sorted is the argument sorted.
+func (v AtenUnderUniqueDefaultView) Sorted() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// ReturnInverse is the argument return_inverse.
+func (v AtenUnderUniqueDefaultView) ReturnInverse() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenUnderUnique2DefaultView names the arguments of aten._unique2.default.
+type AtenUnderUnique2DefaultView struct {
+	*ir.Node
+}
+
+// AsAtenUnderUnique2Default is n as aten._unique2.default; ok is false for other nodes.
+func AsAtenUnderUnique2Default(n *ir.Node) (v AtenUnderUnique2DefaultView, ok bool) {
+	return AtenUnderUnique2DefaultView{n}, n != nil && n.Op == ops.AtenUnderUnique2Default
+}
+
+// Self is the argument self, nil for None.
+func (v AtenUnderUnique2DefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Sorted is the argument sorted.
+func (v AtenUnderUnique2DefaultView) Sorted() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// ReturnInverse is the argument return_inverse.
+func (v AtenUnderUnique2DefaultView) ReturnInverse() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// ReturnCounts is the argument return_counts.
+func (v AtenUnderUnique2DefaultView) ReturnCounts() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AtenUnderUnsafeIndexTensorView names the arguments of aten._unsafe_index.Tensor.
+type AtenUnderUnsafeIndexTensorView struct {
+	*ir.Node
+}
+
+// AsAtenUnderUnsafeIndexTensor is n as aten._unsafe_index.Tensor; ok is false for other nodes.
+func AsAtenUnderUnsafeIndexTensor(n *ir.Node) (v AtenUnderUnsafeIndexTensorView, ok bool) {
+	return AtenUnderUnsafeIndexTensorView{n}, n != nil && n.Op == ops.AtenUnderUnsafeIndexTensor
+}
+
+// Self is the argument self, nil for None.
+func (v AtenUnderUnsafeIndexTensorView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Indices is the argument indices.
+func (v AtenUnderUnsafeIndexTensorView) Indices() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenUnderUnsafeIndexPutDefaultView names the arguments of aten._unsafe_index_put.default.
+type AtenUnderUnsafeIndexPutDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenUnderUnsafeIndexPutDefault is n as aten._unsafe_index_put.default; ok is false for other nodes.
+func AsAtenUnderUnsafeIndexPutDefault(n *ir.Node) (v AtenUnderUnsafeIndexPutDefaultView, ok bool) {
+	return AtenUnderUnsafeIndexPutDefaultView{n}, n != nil && n.Op == ops.AtenUnderUnsafeIndexPutDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenUnderUnsafeIndexPutDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Indices is the argument indices.
+func (v AtenUnderUnsafeIndexPutDefaultView) Indices() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Values is the argument values, nil for None.
+func (v AtenUnderUnsafeIndexPutDefaultView) Values() *ir.Value {
+	return v.Node.In(2)
+}
+
+// Accumulate is the argument accumulate.
+func (v AtenUnderUnsafeIndexPutDefaultView) Accumulate() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AtenUnderUnsafeMaskedIndexDefaultView names the arguments of aten._unsafe_masked_index.default.
+type AtenUnderUnsafeMaskedIndexDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenUnderUnsafeMaskedIndexDefault is n as aten._unsafe_masked_index.default; ok is false for other nodes.
+func AsAtenUnderUnsafeMaskedIndexDefault(n *ir.Node) (v AtenUnderUnsafeMaskedIndexDefaultView, ok bool) {
+	return AtenUnderUnsafeMaskedIndexDefaultView{n}, n != nil && n.Op == ops.AtenUnderUnsafeMaskedIndexDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenUnderUnsafeMaskedIndexDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Mask is the argument mask, nil for None.
+func (v AtenUnderUnsafeMaskedIndexDefaultView) Mask() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Indices is the argument indices.
+func (v AtenUnderUnsafeMaskedIndexDefaultView) Indices() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Fill is the argument fill.
+func (v AtenUnderUnsafeMaskedIndexDefaultView) Fill() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AtenUnderUnsafeMaskedIndexPutAccumulateDefaultView names the arguments of aten._unsafe_masked_index_put_accumulate.default.
+type AtenUnderUnsafeMaskedIndexPutAccumulateDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenUnderUnsafeMaskedIndexPutAccumulateDefault is n as aten._unsafe_masked_index_put_accumulate.default; ok is false for other nodes.
+func AsAtenUnderUnsafeMaskedIndexPutAccumulateDefault(n *ir.Node) (v AtenUnderUnsafeMaskedIndexPutAccumulateDefaultView, ok bool) {
+	return AtenUnderUnsafeMaskedIndexPutAccumulateDefaultView{n}, n != nil && n.Op == ops.AtenUnderUnsafeMaskedIndexPutAccumulateDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenUnderUnsafeMaskedIndexPutAccumulateDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Mask is the argument mask, nil for None.
+func (v AtenUnderUnsafeMaskedIndexPutAccumulateDefaultView) Mask() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Indices is the argument indices.
+func (v AtenUnderUnsafeMaskedIndexPutAccumulateDefaultView) Indices() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Values is the argument values, nil for None.
+func (v AtenUnderUnsafeMaskedIndexPutAccumulateDefaultView) Values() *ir.Value {
+	return v.Node.In(3)
+}
+
+// AtenUnderUnsafeViewDefaultView names the arguments of aten._unsafe_view.default.
+type AtenUnderUnsafeViewDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenUnderUnsafeViewDefault is n as aten._unsafe_view.default; ok is false for other nodes.
+func AsAtenUnderUnsafeViewDefault(n *ir.Node) (v AtenUnderUnsafeViewDefaultView, ok bool) {
+	return AtenUnderUnsafeViewDefaultView{n}, n != nil && n.Op == ops.AtenUnderUnsafeViewDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenUnderUnsafeViewDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Size is the argument size.
+func (v AtenUnderUnsafeViewDefaultView) Size() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenUnderUpsampleBicubic2dAaDefaultView names the arguments of aten._upsample_bicubic2d_aa.default.
+type AtenUnderUpsampleBicubic2dAaDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenUnderUpsampleBicubic2dAaDefault is n as aten._upsample_bicubic2d_aa.default; ok is false for other nodes.
+func AsAtenUnderUpsampleBicubic2dAaDefault(n *ir.Node) (v AtenUnderUpsampleBicubic2dAaDefaultView, ok bool) {
+	return AtenUnderUpsampleBicubic2dAaDefaultView{n}, n != nil && n.Op == ops.AtenUnderUpsampleBicubic2dAaDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenUnderUpsampleBicubic2dAaDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// OutputSize is the argument output_size.
+func (v AtenUnderUpsampleBicubic2dAaDefaultView) OutputSize() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AlignCorners is the argument align_corners.
+func (v AtenUnderUpsampleBicubic2dAaDefaultView) AlignCorners() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// ScalesH is the argument scales_h.
+func (v AtenUnderUpsampleBicubic2dAaDefaultView) ScalesH() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// ScalesW is the argument scales_w.
+func (v AtenUnderUpsampleBicubic2dAaDefaultView) ScalesW() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// AtenUnderUpsampleBicubic2dAaVecView names the arguments of aten._upsample_bicubic2d_aa.vec.
+type AtenUnderUpsampleBicubic2dAaVecView struct {
+	*ir.Node
+}
+
+// AsAtenUnderUpsampleBicubic2dAaVec is n as aten._upsample_bicubic2d_aa.vec; ok is false for other nodes.
+func AsAtenUnderUpsampleBicubic2dAaVec(n *ir.Node) (v AtenUnderUpsampleBicubic2dAaVecView, ok bool) {
+	return AtenUnderUpsampleBicubic2dAaVecView{n}, n != nil && n.Op == ops.AtenUnderUpsampleBicubic2dAaVec
+}
+
+// Input is the argument input, nil for None.
+func (v AtenUnderUpsampleBicubic2dAaVecView) Input() *ir.Value {
+	return v.Node.In(0)
+}
+
+// OutputSize is the argument output_size.
+func (v AtenUnderUpsampleBicubic2dAaVecView) OutputSize() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AlignCorners is the argument align_corners.
+func (v AtenUnderUpsampleBicubic2dAaVecView) AlignCorners() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// ScaleFactors is the argument scale_factors.
+func (v AtenUnderUpsampleBicubic2dAaVecView) ScaleFactors() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AtenUnderUpsampleBilinear2dAaDefaultView names the arguments of aten._upsample_bilinear2d_aa.default.
+type AtenUnderUpsampleBilinear2dAaDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenUnderUpsampleBilinear2dAaDefault is n as aten._upsample_bilinear2d_aa.default; ok is false for other nodes.
+func AsAtenUnderUpsampleBilinear2dAaDefault(n *ir.Node) (v AtenUnderUpsampleBilinear2dAaDefaultView, ok bool) {
+	return AtenUnderUpsampleBilinear2dAaDefaultView{n}, n != nil && n.Op == ops.AtenUnderUpsampleBilinear2dAaDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenUnderUpsampleBilinear2dAaDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// OutputSize is the argument output_size.
+func (v AtenUnderUpsampleBilinear2dAaDefaultView) OutputSize() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AlignCorners is the argument align_corners.
+func (v AtenUnderUpsampleBilinear2dAaDefaultView) AlignCorners() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// ScalesH is the argument scales_h.
+func (v AtenUnderUpsampleBilinear2dAaDefaultView) ScalesH() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// ScalesW is the argument scales_w.
+func (v AtenUnderUpsampleBilinear2dAaDefaultView) ScalesW() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// AtenUnderUpsampleBilinear2dAaVecView names the arguments of aten._upsample_bilinear2d_aa.vec.
+type AtenUnderUpsampleBilinear2dAaVecView struct {
+	*ir.Node
+}
+
+// AsAtenUnderUpsampleBilinear2dAaVec is n as aten._upsample_bilinear2d_aa.vec; ok is false for other nodes.
+func AsAtenUnderUpsampleBilinear2dAaVec(n *ir.Node) (v AtenUnderUpsampleBilinear2dAaVecView, ok bool) {
+	return AtenUnderUpsampleBilinear2dAaVecView{n}, n != nil && n.Op == ops.AtenUnderUpsampleBilinear2dAaVec
+}
+
+// Input is the argument input, nil for None.
+func (v AtenUnderUpsampleBilinear2dAaVecView) Input() *ir.Value {
+	return v.Node.In(0)
+}
+
+// OutputSize is the argument output_size.
+func (v AtenUnderUpsampleBilinear2dAaVecView) OutputSize() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AlignCorners is the argument align_corners.
+func (v AtenUnderUpsampleBilinear2dAaVecView) AlignCorners() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// ScaleFactors is the argument scale_factors.
+func (v AtenUnderUpsampleBilinear2dAaVecView) ScaleFactors() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AtenUnderUpsampleNearestExact1dDefaultView names the arguments of aten._upsample_nearest_exact1d.default.
+type AtenUnderUpsampleNearestExact1dDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenUnderUpsampleNearestExact1dDefault is n as aten._upsample_nearest_exact1d.default; ok is false for other nodes.
+func AsAtenUnderUpsampleNearestExact1dDefault(n *ir.Node) (v AtenUnderUpsampleNearestExact1dDefaultView, ok bool) {
+	return AtenUnderUpsampleNearestExact1dDefaultView{n}, n != nil && n.Op == ops.AtenUnderUpsampleNearestExact1dDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenUnderUpsampleNearestExact1dDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// OutputSize is the argument output_size.
+func (v AtenUnderUpsampleNearestExact1dDefaultView) OutputSize() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Scales is the argument scales.
+func (v AtenUnderUpsampleNearestExact1dDefaultView) Scales() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenUnderUpsampleNearestExact1dVecView names the arguments of aten._upsample_nearest_exact1d.vec.
+type AtenUnderUpsampleNearestExact1dVecView struct {
+	*ir.Node
+}
+
+// AsAtenUnderUpsampleNearestExact1dVec is n as aten._upsample_nearest_exact1d.vec; ok is false for other nodes.
+func AsAtenUnderUpsampleNearestExact1dVec(n *ir.Node) (v AtenUnderUpsampleNearestExact1dVecView, ok bool) {
+	return AtenUnderUpsampleNearestExact1dVecView{n}, n != nil && n.Op == ops.AtenUnderUpsampleNearestExact1dVec
+}
+
+// Input is the argument input, nil for None.
+func (v AtenUnderUpsampleNearestExact1dVecView) Input() *ir.Value {
+	return v.Node.In(0)
+}
+
+// OutputSize is the argument output_size.
+func (v AtenUnderUpsampleNearestExact1dVecView) OutputSize() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// ScaleFactors is the argument scale_factors.
+func (v AtenUnderUpsampleNearestExact1dVecView) ScaleFactors() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenUnderUpsampleNearestExact2dDefaultView names the arguments of aten._upsample_nearest_exact2d.default.
+type AtenUnderUpsampleNearestExact2dDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenUnderUpsampleNearestExact2dDefault is n as aten._upsample_nearest_exact2d.default; ok is false for other nodes.
+func AsAtenUnderUpsampleNearestExact2dDefault(n *ir.Node) (v AtenUnderUpsampleNearestExact2dDefaultView, ok bool) {
+	return AtenUnderUpsampleNearestExact2dDefaultView{n}, n != nil && n.Op == ops.AtenUnderUpsampleNearestExact2dDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenUnderUpsampleNearestExact2dDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// OutputSize is the argument output_size.
+func (v AtenUnderUpsampleNearestExact2dDefaultView) OutputSize() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// ScalesH is the argument scales_h.
+func (v AtenUnderUpsampleNearestExact2dDefaultView) ScalesH() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// ScalesW is the argument scales_w.
+func (v AtenUnderUpsampleNearestExact2dDefaultView) ScalesW() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AtenUnderUpsampleNearestExact2dVecView names the arguments of aten._upsample_nearest_exact2d.vec.
+type AtenUnderUpsampleNearestExact2dVecView struct {
+	*ir.Node
+}
+
+// AsAtenUnderUpsampleNearestExact2dVec is n as aten._upsample_nearest_exact2d.vec; ok is false for other nodes.
+func AsAtenUnderUpsampleNearestExact2dVec(n *ir.Node) (v AtenUnderUpsampleNearestExact2dVecView, ok bool) {
+	return AtenUnderUpsampleNearestExact2dVecView{n}, n != nil && n.Op == ops.AtenUnderUpsampleNearestExact2dVec
+}
+
+// Input is the argument input, nil for None.
+func (v AtenUnderUpsampleNearestExact2dVecView) Input() *ir.Value {
+	return v.Node.In(0)
+}
+
+// OutputSize is the argument output_size.
+func (v AtenUnderUpsampleNearestExact2dVecView) OutputSize() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// ScaleFactors is the argument scale_factors.
+func (v AtenUnderUpsampleNearestExact2dVecView) ScaleFactors() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenUnderUpsampleNearestExact3dDefaultView names the arguments of aten._upsample_nearest_exact3d.default.
+type AtenUnderUpsampleNearestExact3dDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenUnderUpsampleNearestExact3dDefault is n as aten._upsample_nearest_exact3d.default; ok is false for other nodes.
+func AsAtenUnderUpsampleNearestExact3dDefault(n *ir.Node) (v AtenUnderUpsampleNearestExact3dDefaultView, ok bool) {
+	return AtenUnderUpsampleNearestExact3dDefaultView{n}, n != nil && n.Op == ops.AtenUnderUpsampleNearestExact3dDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenUnderUpsampleNearestExact3dDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// OutputSize is the argument output_size.
+func (v AtenUnderUpsampleNearestExact3dDefaultView) OutputSize() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// ScalesD is the argument scales_d.
+func (v AtenUnderUpsampleNearestExact3dDefaultView) ScalesD() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// ScalesH is the argument scales_h.
+func (v AtenUnderUpsampleNearestExact3dDefaultView) ScalesH() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// ScalesW is the argument scales_w.
+func (v AtenUnderUpsampleNearestExact3dDefaultView) ScalesW() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// AtenUnderUpsampleNearestExact3dVecView names the arguments of aten._upsample_nearest_exact3d.vec.
+type AtenUnderUpsampleNearestExact3dVecView struct {
+	*ir.Node
+}
+
+// AsAtenUnderUpsampleNearestExact3dVec is n as aten._upsample_nearest_exact3d.vec; ok is false for other nodes.
+func AsAtenUnderUpsampleNearestExact3dVec(n *ir.Node) (v AtenUnderUpsampleNearestExact3dVecView, ok bool) {
+	return AtenUnderUpsampleNearestExact3dVecView{n}, n != nil && n.Op == ops.AtenUnderUpsampleNearestExact3dVec
+}
+
+// Input is the argument input, nil for None.
+func (v AtenUnderUpsampleNearestExact3dVecView) Input() *ir.Value {
+	return v.Node.In(0)
+}
+
+// OutputSize is the argument output_size.
+func (v AtenUnderUpsampleNearestExact3dVecView) OutputSize() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// ScaleFactors is the argument scale_factors.
+func (v AtenUnderUpsampleNearestExact3dVecView) ScaleFactors() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenUnderWeightInt8packMmDefaultView names the arguments of aten._weight_int8pack_mm.default.
+type AtenUnderWeightInt8packMmDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenUnderWeightInt8packMmDefault is n as aten._weight_int8pack_mm.default; ok is false for other nodes.
+func AsAtenUnderWeightInt8packMmDefault(n *ir.Node) (v AtenUnderWeightInt8packMmDefaultView, ok bool) {
+	return AtenUnderWeightInt8packMmDefaultView{n}, n != nil && n.Op == ops.AtenUnderWeightInt8packMmDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenUnderWeightInt8packMmDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Mat2 is the argument mat2, nil for None.
+func (v AtenUnderWeightInt8packMmDefaultView) Mat2() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Scales is the argument scales, nil for None.
+func (v AtenUnderWeightInt8packMmDefaultView) Scales() *ir.Value {
+	return v.Node.In(2)
+}
+
+// AtenUnderWeightNormDefaultView names the arguments of aten._weight_norm.default.
+type AtenUnderWeightNormDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenUnderWeightNormDefault is n as aten._weight_norm.default; ok is false for other nodes.
+func AsAtenUnderWeightNormDefault(n *ir.Node) (v AtenUnderWeightNormDefaultView, ok bool) {
+	return AtenUnderWeightNormDefaultView{n}, n != nil && n.Op == ops.AtenUnderWeightNormDefault
+}
+
+// V is the argument v, nil for None.
+func (v AtenUnderWeightNormDefaultView) V() *ir.Value {
+	return v.Node.In(0)
+}
+
+// G is the argument g, nil for None.
+func (v AtenUnderWeightNormDefaultView) G() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Dim is the argument dim.
+func (v AtenUnderWeightNormDefaultView) Dim() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenUnderWeightNormInterfaceDefaultView names the arguments of aten._weight_norm_interface.default.
+type AtenUnderWeightNormInterfaceDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenUnderWeightNormInterfaceDefault is n as aten._weight_norm_interface.default; ok is false for other nodes.
+func AsAtenUnderWeightNormInterfaceDefault(n *ir.Node) (v AtenUnderWeightNormInterfaceDefaultView, ok bool) {
+	return AtenUnderWeightNormInterfaceDefaultView{n}, n != nil && n.Op == ops.AtenUnderWeightNormInterfaceDefault
+}
+
+// V is the argument v, nil for None.
+func (v AtenUnderWeightNormInterfaceDefaultView) V() *ir.Value {
+	return v.Node.In(0)
+}
+
+// G is the argument g, nil for None.
+func (v AtenUnderWeightNormInterfaceDefaultView) G() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Dim is the argument dim.
+func (v AtenUnderWeightNormInterfaceDefaultView) Dim() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenAbsDefaultView names the arguments of aten.abs.default.
+type AtenAbsDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenAbsDefault is n as aten.abs.default; ok is false for other nodes.
+func AsAtenAbsDefault(n *ir.Node) (v AtenAbsDefaultView, ok bool) {
+	return AtenAbsDefaultView{n}, n != nil && n.Op == ops.AtenAbsDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenAbsDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenAbsoluteDefaultView names the arguments of aten.absolute.default.
+type AtenAbsoluteDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenAbsoluteDefault is n as aten.absolute.default; ok is false for other nodes.
+func AsAtenAbsoluteDefault(n *ir.Node) (v AtenAbsoluteDefaultView, ok bool) {
+	return AtenAbsoluteDefaultView{n}, n != nil && n.Op == ops.AtenAbsoluteDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenAbsoluteDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenAcosDefaultView names the arguments of aten.acos.default.
+type AtenAcosDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenAcosDefault is n as aten.acos.default; ok is false for other nodes.
+func AsAtenAcosDefault(n *ir.Node) (v AtenAcosDefaultView, ok bool) {
+	return AtenAcosDefaultView{n}, n != nil && n.Op == ops.AtenAcosDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenAcosDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenAcoshDefaultView names the arguments of aten.acosh.default.
+type AtenAcoshDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenAcoshDefault is n as aten.acosh.default; ok is false for other nodes.
+func AsAtenAcoshDefault(n *ir.Node) (v AtenAcoshDefaultView, ok bool) {
+	return AtenAcoshDefaultView{n}, n != nil && n.Op == ops.AtenAcoshDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenAcoshDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenAdaptiveAvgPool1dDefaultView names the arguments of aten.adaptive_avg_pool1d.default.
+type AtenAdaptiveAvgPool1dDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenAdaptiveAvgPool1dDefault is n as aten.adaptive_avg_pool1d.default; ok is false for other nodes.
+func AsAtenAdaptiveAvgPool1dDefault(n *ir.Node) (v AtenAdaptiveAvgPool1dDefaultView, ok bool) {
+	return AtenAdaptiveAvgPool1dDefaultView{n}, n != nil && n.Op == ops.AtenAdaptiveAvgPool1dDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenAdaptiveAvgPool1dDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// OutputSize is the argument output_size.
+func (v AtenAdaptiveAvgPool1dDefaultView) OutputSize() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenAdaptiveAvgPool2dDefaultView names the arguments of aten.adaptive_avg_pool2d.default.
+type AtenAdaptiveAvgPool2dDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenAdaptiveAvgPool2dDefault is n as aten.adaptive_avg_pool2d.default; ok is false for other nodes.
+func AsAtenAdaptiveAvgPool2dDefault(n *ir.Node) (v AtenAdaptiveAvgPool2dDefaultView, ok bool) {
+	return AtenAdaptiveAvgPool2dDefaultView{n}, n != nil && n.Op == ops.AtenAdaptiveAvgPool2dDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenAdaptiveAvgPool2dDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// OutputSize is the argument output_size.
+func (v AtenAdaptiveAvgPool2dDefaultView) OutputSize() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenAdaptiveAvgPool3dDefaultView names the arguments of aten.adaptive_avg_pool3d.default.
+type AtenAdaptiveAvgPool3dDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenAdaptiveAvgPool3dDefault is n as aten.adaptive_avg_pool3d.default; ok is false for other nodes.
+func AsAtenAdaptiveAvgPool3dDefault(n *ir.Node) (v AtenAdaptiveAvgPool3dDefaultView, ok bool) {
+	return AtenAdaptiveAvgPool3dDefaultView{n}, n != nil && n.Op == ops.AtenAdaptiveAvgPool3dDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenAdaptiveAvgPool3dDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// OutputSize is the argument output_size.
+func (v AtenAdaptiveAvgPool3dDefaultView) OutputSize() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenAdaptiveMaxPool1dDefaultView names the arguments of aten.adaptive_max_pool1d.default.
+type AtenAdaptiveMaxPool1dDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenAdaptiveMaxPool1dDefault is n as aten.adaptive_max_pool1d.default; ok is false for other nodes.
+func AsAtenAdaptiveMaxPool1dDefault(n *ir.Node) (v AtenAdaptiveMaxPool1dDefaultView, ok bool) {
+	return AtenAdaptiveMaxPool1dDefaultView{n}, n != nil && n.Op == ops.AtenAdaptiveMaxPool1dDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenAdaptiveMaxPool1dDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// OutputSize is the argument output_size.
+func (v AtenAdaptiveMaxPool1dDefaultView) OutputSize() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenAdaptiveMaxPool2dDefaultView names the arguments of aten.adaptive_max_pool2d.default.
+type AtenAdaptiveMaxPool2dDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenAdaptiveMaxPool2dDefault is n as aten.adaptive_max_pool2d.default; ok is false for other nodes.
+func AsAtenAdaptiveMaxPool2dDefault(n *ir.Node) (v AtenAdaptiveMaxPool2dDefaultView, ok bool) {
+	return AtenAdaptiveMaxPool2dDefaultView{n}, n != nil && n.Op == ops.AtenAdaptiveMaxPool2dDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenAdaptiveMaxPool2dDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// OutputSize is the argument output_size.
+func (v AtenAdaptiveMaxPool2dDefaultView) OutputSize() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenAdaptiveMaxPool3dDefaultView names the arguments of aten.adaptive_max_pool3d.default.
+type AtenAdaptiveMaxPool3dDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenAdaptiveMaxPool3dDefault is n as aten.adaptive_max_pool3d.default; ok is false for other nodes.
+func AsAtenAdaptiveMaxPool3dDefault(n *ir.Node) (v AtenAdaptiveMaxPool3dDefaultView, ok bool) {
+	return AtenAdaptiveMaxPool3dDefaultView{n}, n != nil && n.Op == ops.AtenAdaptiveMaxPool3dDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenAdaptiveMaxPool3dDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// OutputSize is the argument output_size.
+func (v AtenAdaptiveMaxPool3dDefaultView) OutputSize() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenAddScalarView names the arguments of aten.add.Scalar.
+type AtenAddScalarView struct {
+	*ir.Node
+}
+
+// AsAtenAddScalar is n as aten.add.Scalar; ok is false for other nodes.
+func AsAtenAddScalar(n *ir.Node) (v AtenAddScalarView, ok bool) {
+	return AtenAddScalarView{n}, n != nil && n.Op == ops.AtenAddScalar
+}
+
+// Self is the argument self, nil for None.
+func (v AtenAddScalarView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other.
+func (v AtenAddScalarView) Other() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Alpha is the argument alpha.
+func (v AtenAddScalarView) Alpha() ir.Arg {
+	return v.Node.Arg(2)
+}
+
 // AtenAddTensorView names the arguments of aten.add.Tensor.
 type AtenAddTensorView struct {
 	*ir.Node
@@ -30,4 +3510,22884 @@ func (v AtenAddTensorView) Other() *ir.Value {
 // Alpha is the argument alpha.
 func (v AtenAddTensorView) Alpha() ir.Arg {
 	return v.Node.Arg(2)
+}
+
+// AtenAddbmmDefaultView names the arguments of aten.addbmm.default.
+type AtenAddbmmDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenAddbmmDefault is n as aten.addbmm.default; ok is false for other nodes.
+func AsAtenAddbmmDefault(n *ir.Node) (v AtenAddbmmDefaultView, ok bool) {
+	return AtenAddbmmDefaultView{n}, n != nil && n.Op == ops.AtenAddbmmDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenAddbmmDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Batch1 is the argument batch1, nil for None.
+func (v AtenAddbmmDefaultView) Batch1() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Batch2 is the argument batch2, nil for None.
+func (v AtenAddbmmDefaultView) Batch2() *ir.Value {
+	return v.Node.In(2)
+}
+
+// Beta is the argument beta.
+func (v AtenAddbmmDefaultView) Beta() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Alpha is the argument alpha.
+func (v AtenAddbmmDefaultView) Alpha() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// AtenAddcdivDefaultView names the arguments of aten.addcdiv.default.
+type AtenAddcdivDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenAddcdivDefault is n as aten.addcdiv.default; ok is false for other nodes.
+func AsAtenAddcdivDefault(n *ir.Node) (v AtenAddcdivDefaultView, ok bool) {
+	return AtenAddcdivDefaultView{n}, n != nil && n.Op == ops.AtenAddcdivDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenAddcdivDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Tensor1 is the argument tensor1, nil for None.
+func (v AtenAddcdivDefaultView) Tensor1() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Tensor2 is the argument tensor2, nil for None.
+func (v AtenAddcdivDefaultView) Tensor2() *ir.Value {
+	return v.Node.In(2)
+}
+
+// Value is the argument value.
+func (v AtenAddcdivDefaultView) Value() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AtenAddcmulDefaultView names the arguments of aten.addcmul.default.
+type AtenAddcmulDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenAddcmulDefault is n as aten.addcmul.default; ok is false for other nodes.
+func AsAtenAddcmulDefault(n *ir.Node) (v AtenAddcmulDefaultView, ok bool) {
+	return AtenAddcmulDefaultView{n}, n != nil && n.Op == ops.AtenAddcmulDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenAddcmulDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Tensor1 is the argument tensor1, nil for None.
+func (v AtenAddcmulDefaultView) Tensor1() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Tensor2 is the argument tensor2, nil for None.
+func (v AtenAddcmulDefaultView) Tensor2() *ir.Value {
+	return v.Node.In(2)
+}
+
+// Value is the argument value.
+func (v AtenAddcmulDefaultView) Value() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AtenAddmmDefaultView names the arguments of aten.addmm.default.
+type AtenAddmmDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenAddmmDefault is n as aten.addmm.default; ok is false for other nodes.
+func AsAtenAddmmDefault(n *ir.Node) (v AtenAddmmDefaultView, ok bool) {
+	return AtenAddmmDefaultView{n}, n != nil && n.Op == ops.AtenAddmmDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenAddmmDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Mat1 is the argument mat1, nil for None.
+func (v AtenAddmmDefaultView) Mat1() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Mat2 is the argument mat2, nil for None.
+func (v AtenAddmmDefaultView) Mat2() *ir.Value {
+	return v.Node.In(2)
+}
+
+// Beta is the argument beta.
+func (v AtenAddmmDefaultView) Beta() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Alpha is the argument alpha.
+func (v AtenAddmmDefaultView) Alpha() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// AtenAddmmDtypeView names the arguments of aten.addmm.dtype.
+type AtenAddmmDtypeView struct {
+	*ir.Node
+}
+
+// AsAtenAddmmDtype is n as aten.addmm.dtype; ok is false for other nodes.
+func AsAtenAddmmDtype(n *ir.Node) (v AtenAddmmDtypeView, ok bool) {
+	return AtenAddmmDtypeView{n}, n != nil && n.Op == ops.AtenAddmmDtype
+}
+
+// Self is the argument self, nil for None.
+func (v AtenAddmmDtypeView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Mat1 is the argument mat1, nil for None.
+func (v AtenAddmmDtypeView) Mat1() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Mat2 is the argument mat2, nil for None.
+func (v AtenAddmmDtypeView) Mat2() *ir.Value {
+	return v.Node.In(2)
+}
+
+// OutDtype is the argument out_dtype.
+func (v AtenAddmmDtypeView) OutDtype() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Beta is the argument beta.
+func (v AtenAddmmDtypeView) Beta() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// Alpha is the argument alpha.
+func (v AtenAddmmDtypeView) Alpha() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// AtenAddmvDefaultView names the arguments of aten.addmv.default.
+type AtenAddmvDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenAddmvDefault is n as aten.addmv.default; ok is false for other nodes.
+func AsAtenAddmvDefault(n *ir.Node) (v AtenAddmvDefaultView, ok bool) {
+	return AtenAddmvDefaultView{n}, n != nil && n.Op == ops.AtenAddmvDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenAddmvDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Mat is the argument mat, nil for None.
+func (v AtenAddmvDefaultView) Mat() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Vec is the argument vec, nil for None.
+func (v AtenAddmvDefaultView) Vec() *ir.Value {
+	return v.Node.In(2)
+}
+
+// Beta is the argument beta.
+func (v AtenAddmvDefaultView) Beta() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Alpha is the argument alpha.
+func (v AtenAddmvDefaultView) Alpha() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// AtenAddrDefaultView names the arguments of aten.addr.default.
+type AtenAddrDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenAddrDefault is n as aten.addr.default; ok is false for other nodes.
+func AsAtenAddrDefault(n *ir.Node) (v AtenAddrDefaultView, ok bool) {
+	return AtenAddrDefaultView{n}, n != nil && n.Op == ops.AtenAddrDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenAddrDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Vec1 is the argument vec1, nil for None.
+func (v AtenAddrDefaultView) Vec1() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Vec2 is the argument vec2, nil for None.
+func (v AtenAddrDefaultView) Vec2() *ir.Value {
+	return v.Node.In(2)
+}
+
+// Beta is the argument beta.
+func (v AtenAddrDefaultView) Beta() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Alpha is the argument alpha.
+func (v AtenAddrDefaultView) Alpha() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// AtenAdjointDefaultView names the arguments of aten.adjoint.default.
+type AtenAdjointDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenAdjointDefault is n as aten.adjoint.default; ok is false for other nodes.
+func AsAtenAdjointDefault(n *ir.Node) (v AtenAdjointDefaultView, ok bool) {
+	return AtenAdjointDefaultView{n}, n != nil && n.Op == ops.AtenAdjointDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenAdjointDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenAffineGridGeneratorDefaultView names the arguments of aten.affine_grid_generator.default.
+type AtenAffineGridGeneratorDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenAffineGridGeneratorDefault is n as aten.affine_grid_generator.default; ok is false for other nodes.
+func AsAtenAffineGridGeneratorDefault(n *ir.Node) (v AtenAffineGridGeneratorDefaultView, ok bool) {
+	return AtenAffineGridGeneratorDefaultView{n}, n != nil && n.Op == ops.AtenAffineGridGeneratorDefault
+}
+
+// Theta is the argument theta, nil for None.
+func (v AtenAffineGridGeneratorDefaultView) Theta() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Size is the argument size.
+func (v AtenAffineGridGeneratorDefaultView) Size() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AlignCorners is the argument align_corners.
+func (v AtenAffineGridGeneratorDefaultView) AlignCorners() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenAliasDefaultView names the arguments of aten.alias.default.
+type AtenAliasDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenAliasDefault is n as aten.alias.default; ok is false for other nodes.
+func AsAtenAliasDefault(n *ir.Node) (v AtenAliasDefaultView, ok bool) {
+	return AtenAliasDefaultView{n}, n != nil && n.Op == ops.AtenAliasDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenAliasDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenAliasCopyDefaultView names the arguments of aten.alias_copy.default.
+type AtenAliasCopyDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenAliasCopyDefault is n as aten.alias_copy.default; ok is false for other nodes.
+func AsAtenAliasCopyDefault(n *ir.Node) (v AtenAliasCopyDefaultView, ok bool) {
+	return AtenAliasCopyDefaultView{n}, n != nil && n.Op == ops.AtenAliasCopyDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenAliasCopyDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenAllDefaultView names the arguments of aten.all.default.
+type AtenAllDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenAllDefault is n as aten.all.default; ok is false for other nodes.
+func AsAtenAllDefault(n *ir.Node) (v AtenAllDefaultView, ok bool) {
+	return AtenAllDefaultView{n}, n != nil && n.Op == ops.AtenAllDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenAllDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenAllDimView names the arguments of aten.all.dim.
+type AtenAllDimView struct {
+	*ir.Node
+}
+
+// AsAtenAllDim is n as aten.all.dim; ok is false for other nodes.
+func AsAtenAllDim(n *ir.Node) (v AtenAllDimView, ok bool) {
+	return AtenAllDimView{n}, n != nil && n.Op == ops.AtenAllDim
+}
+
+// Self is the argument self, nil for None.
+func (v AtenAllDimView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dim is the argument dim.
+func (v AtenAllDimView) Dim() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Keepdim is the argument keepdim.
+func (v AtenAllDimView) Keepdim() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenAllDimsView names the arguments of aten.all.dims.
+type AtenAllDimsView struct {
+	*ir.Node
+}
+
+// AsAtenAllDims is n as aten.all.dims; ok is false for other nodes.
+func AsAtenAllDims(n *ir.Node) (v AtenAllDimsView, ok bool) {
+	return AtenAllDimsView{n}, n != nil && n.Op == ops.AtenAllDims
+}
+
+// Self is the argument self, nil for None.
+func (v AtenAllDimsView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dim is the argument dim.
+func (v AtenAllDimsView) Dim() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Keepdim is the argument keepdim.
+func (v AtenAllDimsView) Keepdim() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenAllcloseDefaultView names the arguments of aten.allclose.default.
+type AtenAllcloseDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenAllcloseDefault is n as aten.allclose.default; ok is false for other nodes.
+func AsAtenAllcloseDefault(n *ir.Node) (v AtenAllcloseDefaultView, ok bool) {
+	return AtenAllcloseDefaultView{n}, n != nil && n.Op == ops.AtenAllcloseDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenAllcloseDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other, nil for None.
+func (v AtenAllcloseDefaultView) Other() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Rtol is the argument rtol.
+func (v AtenAllcloseDefaultView) Rtol() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Atol is the argument atol.
+func (v AtenAllcloseDefaultView) Atol() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// EqualNan is the argument equal_nan.
+func (v AtenAllcloseDefaultView) EqualNan() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// AtenAlphaDropoutDefaultView names the arguments of aten.alpha_dropout.default.
+type AtenAlphaDropoutDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenAlphaDropoutDefault is n as aten.alpha_dropout.default; ok is false for other nodes.
+func AsAtenAlphaDropoutDefault(n *ir.Node) (v AtenAlphaDropoutDefaultView, ok bool) {
+	return AtenAlphaDropoutDefaultView{n}, n != nil && n.Op == ops.AtenAlphaDropoutDefault
+}
+
+// Input is the argument input, nil for None.
+func (v AtenAlphaDropoutDefaultView) Input() *ir.Value {
+	return v.Node.In(0)
+}
+
+// P is the argument p.
+func (v AtenAlphaDropoutDefaultView) P() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Train is the argument train.
+func (v AtenAlphaDropoutDefaultView) Train() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenAmaxDefaultView names the arguments of aten.amax.default.
+type AtenAmaxDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenAmaxDefault is n as aten.amax.default; ok is false for other nodes.
+func AsAtenAmaxDefault(n *ir.Node) (v AtenAmaxDefaultView, ok bool) {
+	return AtenAmaxDefaultView{n}, n != nil && n.Op == ops.AtenAmaxDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenAmaxDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dim is the argument dim.
+func (v AtenAmaxDefaultView) Dim() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Keepdim is the argument keepdim.
+func (v AtenAmaxDefaultView) Keepdim() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenAminDefaultView names the arguments of aten.amin.default.
+type AtenAminDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenAminDefault is n as aten.amin.default; ok is false for other nodes.
+func AsAtenAminDefault(n *ir.Node) (v AtenAminDefaultView, ok bool) {
+	return AtenAminDefaultView{n}, n != nil && n.Op == ops.AtenAminDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenAminDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dim is the argument dim.
+func (v AtenAminDefaultView) Dim() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Keepdim is the argument keepdim.
+func (v AtenAminDefaultView) Keepdim() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenAminmaxDefaultView names the arguments of aten.aminmax.default.
+type AtenAminmaxDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenAminmaxDefault is n as aten.aminmax.default; ok is false for other nodes.
+func AsAtenAminmaxDefault(n *ir.Node) (v AtenAminmaxDefaultView, ok bool) {
+	return AtenAminmaxDefaultView{n}, n != nil && n.Op == ops.AtenAminmaxDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenAminmaxDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dim is the argument dim.
+func (v AtenAminmaxDefaultView) Dim() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Keepdim is the argument keepdim.
+func (v AtenAminmaxDefaultView) Keepdim() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenAngleDefaultView names the arguments of aten.angle.default.
+type AtenAngleDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenAngleDefault is n as aten.angle.default; ok is false for other nodes.
+func AsAtenAngleDefault(n *ir.Node) (v AtenAngleDefaultView, ok bool) {
+	return AtenAngleDefaultView{n}, n != nil && n.Op == ops.AtenAngleDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenAngleDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenAnyDefaultView names the arguments of aten.any.default.
+type AtenAnyDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenAnyDefault is n as aten.any.default; ok is false for other nodes.
+func AsAtenAnyDefault(n *ir.Node) (v AtenAnyDefaultView, ok bool) {
+	return AtenAnyDefaultView{n}, n != nil && n.Op == ops.AtenAnyDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenAnyDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenAnyDimView names the arguments of aten.any.dim.
+type AtenAnyDimView struct {
+	*ir.Node
+}
+
+// AsAtenAnyDim is n as aten.any.dim; ok is false for other nodes.
+func AsAtenAnyDim(n *ir.Node) (v AtenAnyDimView, ok bool) {
+	return AtenAnyDimView{n}, n != nil && n.Op == ops.AtenAnyDim
+}
+
+// Self is the argument self, nil for None.
+func (v AtenAnyDimView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dim is the argument dim.
+func (v AtenAnyDimView) Dim() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Keepdim is the argument keepdim.
+func (v AtenAnyDimView) Keepdim() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenAnyDimsView names the arguments of aten.any.dims.
+type AtenAnyDimsView struct {
+	*ir.Node
+}
+
+// AsAtenAnyDims is n as aten.any.dims; ok is false for other nodes.
+func AsAtenAnyDims(n *ir.Node) (v AtenAnyDimsView, ok bool) {
+	return AtenAnyDimsView{n}, n != nil && n.Op == ops.AtenAnyDims
+}
+
+// Self is the argument self, nil for None.
+func (v AtenAnyDimsView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dim is the argument dim.
+func (v AtenAnyDimsView) Dim() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Keepdim is the argument keepdim.
+func (v AtenAnyDimsView) Keepdim() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenArangeDefaultView names the arguments of aten.arange.default.
+type AtenArangeDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenArangeDefault is n as aten.arange.default; ok is false for other nodes.
+func AsAtenArangeDefault(n *ir.Node) (v AtenArangeDefaultView, ok bool) {
+	return AtenArangeDefaultView{n}, n != nil && n.Op == ops.AtenArangeDefault
+}
+
+// End is the argument end.
+func (v AtenArangeDefaultView) End() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// Dtype is the argument dtype.
+func (v AtenArangeDefaultView) Dtype() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Layout is the argument layout.
+func (v AtenArangeDefaultView) Layout() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Device is the argument device.
+func (v AtenArangeDefaultView) Device() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// PinMemory is the argument pin_memory.
+func (v AtenArangeDefaultView) PinMemory() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// AtenArangeStartView names the arguments of aten.arange.start.
+type AtenArangeStartView struct {
+	*ir.Node
+}
+
+// AsAtenArangeStart is n as aten.arange.start; ok is false for other nodes.
+func AsAtenArangeStart(n *ir.Node) (v AtenArangeStartView, ok bool) {
+	return AtenArangeStartView{n}, n != nil && n.Op == ops.AtenArangeStart
+}
+
+// Start is the argument start.
+func (v AtenArangeStartView) Start() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// End is the argument end.
+func (v AtenArangeStartView) End() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Dtype is the argument dtype.
+func (v AtenArangeStartView) Dtype() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Layout is the argument layout.
+func (v AtenArangeStartView) Layout() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Device is the argument device.
+func (v AtenArangeStartView) Device() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// PinMemory is the argument pin_memory.
+func (v AtenArangeStartView) PinMemory() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// AtenArangeStartStepView names the arguments of aten.arange.start_step.
+type AtenArangeStartStepView struct {
+	*ir.Node
+}
+
+// AsAtenArangeStartStep is n as aten.arange.start_step; ok is false for other nodes.
+func AsAtenArangeStartStep(n *ir.Node) (v AtenArangeStartStepView, ok bool) {
+	return AtenArangeStartStepView{n}, n != nil && n.Op == ops.AtenArangeStartStep
+}
+
+// Start is the argument start.
+func (v AtenArangeStartStepView) Start() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// End is the argument end.
+func (v AtenArangeStartStepView) End() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Step is the argument step.
+func (v AtenArangeStartStepView) Step() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Dtype is the argument dtype.
+func (v AtenArangeStartStepView) Dtype() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Layout is the argument layout.
+func (v AtenArangeStartStepView) Layout() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// Device is the argument device.
+func (v AtenArangeStartStepView) Device() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// PinMemory is the argument pin_memory.
+func (v AtenArangeStartStepView) PinMemory() ir.Arg {
+	return v.Node.Arg(6)
+}
+
+// AtenArccosDefaultView names the arguments of aten.arccos.default.
+type AtenArccosDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenArccosDefault is n as aten.arccos.default; ok is false for other nodes.
+func AsAtenArccosDefault(n *ir.Node) (v AtenArccosDefaultView, ok bool) {
+	return AtenArccosDefaultView{n}, n != nil && n.Op == ops.AtenArccosDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenArccosDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenArccoshDefaultView names the arguments of aten.arccosh.default.
+type AtenArccoshDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenArccoshDefault is n as aten.arccosh.default; ok is false for other nodes.
+func AsAtenArccoshDefault(n *ir.Node) (v AtenArccoshDefaultView, ok bool) {
+	return AtenArccoshDefaultView{n}, n != nil && n.Op == ops.AtenArccoshDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenArccoshDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenArcsinDefaultView names the arguments of aten.arcsin.default.
+type AtenArcsinDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenArcsinDefault is n as aten.arcsin.default; ok is false for other nodes.
+func AsAtenArcsinDefault(n *ir.Node) (v AtenArcsinDefaultView, ok bool) {
+	return AtenArcsinDefaultView{n}, n != nil && n.Op == ops.AtenArcsinDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenArcsinDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenArcsinhDefaultView names the arguments of aten.arcsinh.default.
+type AtenArcsinhDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenArcsinhDefault is n as aten.arcsinh.default; ok is false for other nodes.
+func AsAtenArcsinhDefault(n *ir.Node) (v AtenArcsinhDefaultView, ok bool) {
+	return AtenArcsinhDefaultView{n}, n != nil && n.Op == ops.AtenArcsinhDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenArcsinhDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenArctanDefaultView names the arguments of aten.arctan.default.
+type AtenArctanDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenArctanDefault is n as aten.arctan.default; ok is false for other nodes.
+func AsAtenArctanDefault(n *ir.Node) (v AtenArctanDefaultView, ok bool) {
+	return AtenArctanDefaultView{n}, n != nil && n.Op == ops.AtenArctanDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenArctanDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenArctan2DefaultView names the arguments of aten.arctan2.default.
+type AtenArctan2DefaultView struct {
+	*ir.Node
+}
+
+// AsAtenArctan2Default is n as aten.arctan2.default; ok is false for other nodes.
+func AsAtenArctan2Default(n *ir.Node) (v AtenArctan2DefaultView, ok bool) {
+	return AtenArctan2DefaultView{n}, n != nil && n.Op == ops.AtenArctan2Default
+}
+
+// Self is the argument self, nil for None.
+func (v AtenArctan2DefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other, nil for None.
+func (v AtenArctan2DefaultView) Other() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AtenArctanhDefaultView names the arguments of aten.arctanh.default.
+type AtenArctanhDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenArctanhDefault is n as aten.arctanh.default; ok is false for other nodes.
+func AsAtenArctanhDefault(n *ir.Node) (v AtenArctanhDefaultView, ok bool) {
+	return AtenArctanhDefaultView{n}, n != nil && n.Op == ops.AtenArctanhDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenArctanhDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenArgmaxDefaultView names the arguments of aten.argmax.default.
+type AtenArgmaxDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenArgmaxDefault is n as aten.argmax.default; ok is false for other nodes.
+func AsAtenArgmaxDefault(n *ir.Node) (v AtenArgmaxDefaultView, ok bool) {
+	return AtenArgmaxDefaultView{n}, n != nil && n.Op == ops.AtenArgmaxDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenArgmaxDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dim is the argument dim.
+func (v AtenArgmaxDefaultView) Dim() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Keepdim is the argument keepdim.
+func (v AtenArgmaxDefaultView) Keepdim() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenArgminDefaultView names the arguments of aten.argmin.default.
+type AtenArgminDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenArgminDefault is n as aten.argmin.default; ok is false for other nodes.
+func AsAtenArgminDefault(n *ir.Node) (v AtenArgminDefaultView, ok bool) {
+	return AtenArgminDefaultView{n}, n != nil && n.Op == ops.AtenArgminDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenArgminDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dim is the argument dim.
+func (v AtenArgminDefaultView) Dim() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Keepdim is the argument keepdim.
+func (v AtenArgminDefaultView) Keepdim() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenArgsortDefaultView names the arguments of aten.argsort.default.
+type AtenArgsortDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenArgsortDefault is n as aten.argsort.default; ok is false for other nodes.
+func AsAtenArgsortDefault(n *ir.Node) (v AtenArgsortDefaultView, ok bool) {
+	return AtenArgsortDefaultView{n}, n != nil && n.Op == ops.AtenArgsortDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenArgsortDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dim is the argument dim.
+func (v AtenArgsortDefaultView) Dim() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Descending is the argument descending.
+func (v AtenArgsortDefaultView) Descending() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenArgsortStableView names the arguments of aten.argsort.stable.
+type AtenArgsortStableView struct {
+	*ir.Node
+}
+
+// AsAtenArgsortStable is n as aten.argsort.stable; ok is false for other nodes.
+func AsAtenArgsortStable(n *ir.Node) (v AtenArgsortStableView, ok bool) {
+	return AtenArgsortStableView{n}, n != nil && n.Op == ops.AtenArgsortStable
+}
+
+// Self is the argument self, nil for None.
+func (v AtenArgsortStableView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Stable is the argument stable.
+func (v AtenArgsortStableView) Stable() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Dim is the argument dim.
+func (v AtenArgsortStableView) Dim() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Descending is the argument descending.
+func (v AtenArgsortStableView) Descending() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AtenArgwhereDefaultView names the arguments of aten.argwhere.default.
+type AtenArgwhereDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenArgwhereDefault is n as aten.argwhere.default; ok is false for other nodes.
+func AsAtenArgwhereDefault(n *ir.Node) (v AtenArgwhereDefaultView, ok bool) {
+	return AtenArgwhereDefaultView{n}, n != nil && n.Op == ops.AtenArgwhereDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenArgwhereDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenAsStridedDefaultView names the arguments of aten.as_strided.default.
+type AtenAsStridedDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenAsStridedDefault is n as aten.as_strided.default; ok is false for other nodes.
+func AsAtenAsStridedDefault(n *ir.Node) (v AtenAsStridedDefaultView, ok bool) {
+	return AtenAsStridedDefaultView{n}, n != nil && n.Op == ops.AtenAsStridedDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenAsStridedDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Size is the argument size.
+func (v AtenAsStridedDefaultView) Size() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Stride is the argument stride.
+func (v AtenAsStridedDefaultView) Stride() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// StorageOffset is the argument storage_offset.
+func (v AtenAsStridedDefaultView) StorageOffset() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AtenAsStridedCopyDefaultView names the arguments of aten.as_strided_copy.default.
+type AtenAsStridedCopyDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenAsStridedCopyDefault is n as aten.as_strided_copy.default; ok is false for other nodes.
+func AsAtenAsStridedCopyDefault(n *ir.Node) (v AtenAsStridedCopyDefaultView, ok bool) {
+	return AtenAsStridedCopyDefaultView{n}, n != nil && n.Op == ops.AtenAsStridedCopyDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenAsStridedCopyDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Size is the argument size.
+func (v AtenAsStridedCopyDefaultView) Size() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Stride is the argument stride.
+func (v AtenAsStridedCopyDefaultView) Stride() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// StorageOffset is the argument storage_offset.
+func (v AtenAsStridedCopyDefaultView) StorageOffset() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AtenAsStridedScatterDefaultView names the arguments of aten.as_strided_scatter.default.
+type AtenAsStridedScatterDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenAsStridedScatterDefault is n as aten.as_strided_scatter.default; ok is false for other nodes.
+func AsAtenAsStridedScatterDefault(n *ir.Node) (v AtenAsStridedScatterDefaultView, ok bool) {
+	return AtenAsStridedScatterDefaultView{n}, n != nil && n.Op == ops.AtenAsStridedScatterDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenAsStridedScatterDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Src is the argument src, nil for None.
+func (v AtenAsStridedScatterDefaultView) Src() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Size is the argument size.
+func (v AtenAsStridedScatterDefaultView) Size() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Stride is the argument stride.
+func (v AtenAsStridedScatterDefaultView) Stride() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// StorageOffset is the argument storage_offset.
+func (v AtenAsStridedScatterDefaultView) StorageOffset() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// AtenAsinDefaultView names the arguments of aten.asin.default.
+type AtenAsinDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenAsinDefault is n as aten.asin.default; ok is false for other nodes.
+func AsAtenAsinDefault(n *ir.Node) (v AtenAsinDefaultView, ok bool) {
+	return AtenAsinDefaultView{n}, n != nil && n.Op == ops.AtenAsinDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenAsinDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenAsinhDefaultView names the arguments of aten.asinh.default.
+type AtenAsinhDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenAsinhDefault is n as aten.asinh.default; ok is false for other nodes.
+func AsAtenAsinhDefault(n *ir.Node) (v AtenAsinhDefaultView, ok bool) {
+	return AtenAsinhDefaultView{n}, n != nil && n.Op == ops.AtenAsinhDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenAsinhDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenAtanDefaultView names the arguments of aten.atan.default.
+type AtenAtanDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenAtanDefault is n as aten.atan.default; ok is false for other nodes.
+func AsAtenAtanDefault(n *ir.Node) (v AtenAtanDefaultView, ok bool) {
+	return AtenAtanDefaultView{n}, n != nil && n.Op == ops.AtenAtanDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenAtanDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenAtan2DefaultView names the arguments of aten.atan2.default.
+type AtenAtan2DefaultView struct {
+	*ir.Node
+}
+
+// AsAtenAtan2Default is n as aten.atan2.default; ok is false for other nodes.
+func AsAtenAtan2Default(n *ir.Node) (v AtenAtan2DefaultView, ok bool) {
+	return AtenAtan2DefaultView{n}, n != nil && n.Op == ops.AtenAtan2Default
+}
+
+// Self is the argument self, nil for None.
+func (v AtenAtan2DefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other, nil for None.
+func (v AtenAtan2DefaultView) Other() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AtenAtanhDefaultView names the arguments of aten.atanh.default.
+type AtenAtanhDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenAtanhDefault is n as aten.atanh.default; ok is false for other nodes.
+func AsAtenAtanhDefault(n *ir.Node) (v AtenAtanhDefaultView, ok bool) {
+	return AtenAtanhDefaultView{n}, n != nil && n.Op == ops.AtenAtanhDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenAtanhDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenAtleast1dSequenceView names the arguments of aten.atleast_1d.Sequence.
+type AtenAtleast1dSequenceView struct {
+	*ir.Node
+}
+
+// AsAtenAtleast1dSequence is n as aten.atleast_1d.Sequence; ok is false for other nodes.
+func AsAtenAtleast1dSequence(n *ir.Node) (v AtenAtleast1dSequenceView, ok bool) {
+	return AtenAtleast1dSequenceView{n}, n != nil && n.Op == ops.AtenAtleast1dSequence
+}
+
+// Tensors is the argument tensors.
+func (v AtenAtleast1dSequenceView) Tensors() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// AtenAtleast1dDefaultView names the arguments of aten.atleast_1d.default.
+type AtenAtleast1dDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenAtleast1dDefault is n as aten.atleast_1d.default; ok is false for other nodes.
+func AsAtenAtleast1dDefault(n *ir.Node) (v AtenAtleast1dDefaultView, ok bool) {
+	return AtenAtleast1dDefaultView{n}, n != nil && n.Op == ops.AtenAtleast1dDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenAtleast1dDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenAtleast2dSequenceView names the arguments of aten.atleast_2d.Sequence.
+type AtenAtleast2dSequenceView struct {
+	*ir.Node
+}
+
+// AsAtenAtleast2dSequence is n as aten.atleast_2d.Sequence; ok is false for other nodes.
+func AsAtenAtleast2dSequence(n *ir.Node) (v AtenAtleast2dSequenceView, ok bool) {
+	return AtenAtleast2dSequenceView{n}, n != nil && n.Op == ops.AtenAtleast2dSequence
+}
+
+// Tensors is the argument tensors.
+func (v AtenAtleast2dSequenceView) Tensors() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// AtenAtleast2dDefaultView names the arguments of aten.atleast_2d.default.
+type AtenAtleast2dDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenAtleast2dDefault is n as aten.atleast_2d.default; ok is false for other nodes.
+func AsAtenAtleast2dDefault(n *ir.Node) (v AtenAtleast2dDefaultView, ok bool) {
+	return AtenAtleast2dDefaultView{n}, n != nil && n.Op == ops.AtenAtleast2dDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenAtleast2dDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenAtleast3dSequenceView names the arguments of aten.atleast_3d.Sequence.
+type AtenAtleast3dSequenceView struct {
+	*ir.Node
+}
+
+// AsAtenAtleast3dSequence is n as aten.atleast_3d.Sequence; ok is false for other nodes.
+func AsAtenAtleast3dSequence(n *ir.Node) (v AtenAtleast3dSequenceView, ok bool) {
+	return AtenAtleast3dSequenceView{n}, n != nil && n.Op == ops.AtenAtleast3dSequence
+}
+
+// Tensors is the argument tensors.
+func (v AtenAtleast3dSequenceView) Tensors() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// AtenAtleast3dDefaultView names the arguments of aten.atleast_3d.default.
+type AtenAtleast3dDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenAtleast3dDefault is n as aten.atleast_3d.default; ok is false for other nodes.
+func AsAtenAtleast3dDefault(n *ir.Node) (v AtenAtleast3dDefaultView, ok bool) {
+	return AtenAtleast3dDefaultView{n}, n != nil && n.Op == ops.AtenAtleast3dDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenAtleast3dDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenAvgPool1dDefaultView names the arguments of aten.avg_pool1d.default.
+type AtenAvgPool1dDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenAvgPool1dDefault is n as aten.avg_pool1d.default; ok is false for other nodes.
+func AsAtenAvgPool1dDefault(n *ir.Node) (v AtenAvgPool1dDefaultView, ok bool) {
+	return AtenAvgPool1dDefaultView{n}, n != nil && n.Op == ops.AtenAvgPool1dDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenAvgPool1dDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// KernelSize is the argument kernel_size.
+func (v AtenAvgPool1dDefaultView) KernelSize() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Stride is the argument stride.
+func (v AtenAvgPool1dDefaultView) Stride() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Padding is the argument padding.
+func (v AtenAvgPool1dDefaultView) Padding() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// CeilMode is the argument ceil_mode.
+func (v AtenAvgPool1dDefaultView) CeilMode() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// CountIncludePad is the argument count_include_pad.
+func (v AtenAvgPool1dDefaultView) CountIncludePad() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// AtenAvgPool2dDefaultView names the arguments of aten.avg_pool2d.default.
+type AtenAvgPool2dDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenAvgPool2dDefault is n as aten.avg_pool2d.default; ok is false for other nodes.
+func AsAtenAvgPool2dDefault(n *ir.Node) (v AtenAvgPool2dDefaultView, ok bool) {
+	return AtenAvgPool2dDefaultView{n}, n != nil && n.Op == ops.AtenAvgPool2dDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenAvgPool2dDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// KernelSize is the argument kernel_size.
+func (v AtenAvgPool2dDefaultView) KernelSize() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Stride is the argument stride.
+func (v AtenAvgPool2dDefaultView) Stride() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Padding is the argument padding.
+func (v AtenAvgPool2dDefaultView) Padding() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// CeilMode is the argument ceil_mode.
+func (v AtenAvgPool2dDefaultView) CeilMode() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// CountIncludePad is the argument count_include_pad.
+func (v AtenAvgPool2dDefaultView) CountIncludePad() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// DivisorOverride is the argument divisor_override.
+func (v AtenAvgPool2dDefaultView) DivisorOverride() ir.Arg {
+	return v.Node.Arg(6)
+}
+
+// AtenAvgPool3dDefaultView names the arguments of aten.avg_pool3d.default.
+type AtenAvgPool3dDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenAvgPool3dDefault is n as aten.avg_pool3d.default; ok is false for other nodes.
+func AsAtenAvgPool3dDefault(n *ir.Node) (v AtenAvgPool3dDefaultView, ok bool) {
+	return AtenAvgPool3dDefaultView{n}, n != nil && n.Op == ops.AtenAvgPool3dDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenAvgPool3dDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// KernelSize is the argument kernel_size.
+func (v AtenAvgPool3dDefaultView) KernelSize() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Stride is the argument stride.
+func (v AtenAvgPool3dDefaultView) Stride() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Padding is the argument padding.
+func (v AtenAvgPool3dDefaultView) Padding() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// CeilMode is the argument ceil_mode.
+func (v AtenAvgPool3dDefaultView) CeilMode() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// CountIncludePad is the argument count_include_pad.
+func (v AtenAvgPool3dDefaultView) CountIncludePad() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// DivisorOverride is the argument divisor_override.
+func (v AtenAvgPool3dDefaultView) DivisorOverride() ir.Arg {
+	return v.Node.Arg(6)
+}
+
+// AtenBaddbmmDefaultView names the arguments of aten.baddbmm.default.
+type AtenBaddbmmDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenBaddbmmDefault is n as aten.baddbmm.default; ok is false for other nodes.
+func AsAtenBaddbmmDefault(n *ir.Node) (v AtenBaddbmmDefaultView, ok bool) {
+	return AtenBaddbmmDefaultView{n}, n != nil && n.Op == ops.AtenBaddbmmDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenBaddbmmDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Batch1 is the argument batch1, nil for None.
+func (v AtenBaddbmmDefaultView) Batch1() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Batch2 is the argument batch2, nil for None.
+func (v AtenBaddbmmDefaultView) Batch2() *ir.Value {
+	return v.Node.In(2)
+}
+
+// Beta is the argument beta.
+func (v AtenBaddbmmDefaultView) Beta() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Alpha is the argument alpha.
+func (v AtenBaddbmmDefaultView) Alpha() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// AtenBaddbmmDtypeView names the arguments of aten.baddbmm.dtype.
+type AtenBaddbmmDtypeView struct {
+	*ir.Node
+}
+
+// AsAtenBaddbmmDtype is n as aten.baddbmm.dtype; ok is false for other nodes.
+func AsAtenBaddbmmDtype(n *ir.Node) (v AtenBaddbmmDtypeView, ok bool) {
+	return AtenBaddbmmDtypeView{n}, n != nil && n.Op == ops.AtenBaddbmmDtype
+}
+
+// Self is the argument self, nil for None.
+func (v AtenBaddbmmDtypeView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Batch1 is the argument batch1, nil for None.
+func (v AtenBaddbmmDtypeView) Batch1() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Batch2 is the argument batch2, nil for None.
+func (v AtenBaddbmmDtypeView) Batch2() *ir.Value {
+	return v.Node.In(2)
+}
+
+// OutDtype is the argument out_dtype.
+func (v AtenBaddbmmDtypeView) OutDtype() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Beta is the argument beta.
+func (v AtenBaddbmmDtypeView) Beta() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// Alpha is the argument alpha.
+func (v AtenBaddbmmDtypeView) Alpha() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// AtenBartlettWindowDefaultView names the arguments of aten.bartlett_window.default.
+type AtenBartlettWindowDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenBartlettWindowDefault is n as aten.bartlett_window.default; ok is false for other nodes.
+func AsAtenBartlettWindowDefault(n *ir.Node) (v AtenBartlettWindowDefaultView, ok bool) {
+	return AtenBartlettWindowDefaultView{n}, n != nil && n.Op == ops.AtenBartlettWindowDefault
+}
+
+// WindowLength is the argument window_length.
+func (v AtenBartlettWindowDefaultView) WindowLength() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// Dtype is the argument dtype.
+func (v AtenBartlettWindowDefaultView) Dtype() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Layout is the argument layout.
+func (v AtenBartlettWindowDefaultView) Layout() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Device is the argument device.
+func (v AtenBartlettWindowDefaultView) Device() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// PinMemory is the argument pin_memory.
+func (v AtenBartlettWindowDefaultView) PinMemory() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// AtenBartlettWindowPeriodicView names the arguments of aten.bartlett_window.periodic.
+type AtenBartlettWindowPeriodicView struct {
+	*ir.Node
+}
+
+// AsAtenBartlettWindowPeriodic is n as aten.bartlett_window.periodic; ok is false for other nodes.
+func AsAtenBartlettWindowPeriodic(n *ir.Node) (v AtenBartlettWindowPeriodicView, ok bool) {
+	return AtenBartlettWindowPeriodicView{n}, n != nil && n.Op == ops.AtenBartlettWindowPeriodic
+}
+
+// WindowLength is the argument window_length.
+func (v AtenBartlettWindowPeriodicView) WindowLength() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// Periodic is the argument periodic.
+func (v AtenBartlettWindowPeriodicView) Periodic() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Dtype is the argument dtype.
+func (v AtenBartlettWindowPeriodicView) Dtype() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Layout is the argument layout.
+func (v AtenBartlettWindowPeriodicView) Layout() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Device is the argument device.
+func (v AtenBartlettWindowPeriodicView) Device() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// PinMemory is the argument pin_memory.
+func (v AtenBartlettWindowPeriodicView) PinMemory() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// AtenBatchNormDefaultView names the arguments of aten.batch_norm.default.
+type AtenBatchNormDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenBatchNormDefault is n as aten.batch_norm.default; ok is false for other nodes.
+func AsAtenBatchNormDefault(n *ir.Node) (v AtenBatchNormDefaultView, ok bool) {
+	return AtenBatchNormDefaultView{n}, n != nil && n.Op == ops.AtenBatchNormDefault
+}
+
+// Input is the argument input, nil for None.
+func (v AtenBatchNormDefaultView) Input() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Weight is the argument weight, nil for None.
+func (v AtenBatchNormDefaultView) Weight() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Bias is the argument bias, nil for None.
+func (v AtenBatchNormDefaultView) Bias() *ir.Value {
+	return v.Node.In(2)
+}
+
+// RunningMean is the argument running_mean, nil for None.
+func (v AtenBatchNormDefaultView) RunningMean() *ir.Value {
+	return v.Node.In(3)
+}
+
+// RunningVar is the argument running_var, nil for None.
+func (v AtenBatchNormDefaultView) RunningVar() *ir.Value {
+	return v.Node.In(4)
+}
+
+// Training is the argument training.
+func (v AtenBatchNormDefaultView) Training() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// Momentum is the argument momentum.
+func (v AtenBatchNormDefaultView) Momentum() ir.Arg {
+	return v.Node.Arg(6)
+}
+
+// Eps is the argument eps.
+func (v AtenBatchNormDefaultView) Eps() ir.Arg {
+	return v.Node.Arg(7)
+}
+
+// CudnnEnabled is the argument cudnn_enabled.
+func (v AtenBatchNormDefaultView) CudnnEnabled() ir.Arg {
+	return v.Node.Arg(8)
+}
+
+// AtenBernoulliDefaultView names the arguments of aten.bernoulli.default.
+type AtenBernoulliDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenBernoulliDefault is n as aten.bernoulli.default; ok is false for other nodes.
+func AsAtenBernoulliDefault(n *ir.Node) (v AtenBernoulliDefaultView, ok bool) {
+	return AtenBernoulliDefaultView{n}, n != nil && n.Op == ops.AtenBernoulliDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenBernoulliDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Generator is the argument generator.
+func (v AtenBernoulliDefaultView) Generator() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenBernoulliPView names the arguments of aten.bernoulli.p.
+type AtenBernoulliPView struct {
+	*ir.Node
+}
+
+// AsAtenBernoulliP is n as aten.bernoulli.p; ok is false for other nodes.
+func AsAtenBernoulliP(n *ir.Node) (v AtenBernoulliPView, ok bool) {
+	return AtenBernoulliPView{n}, n != nil && n.Op == ops.AtenBernoulliP
+}
+
+// Self is the argument self, nil for None.
+func (v AtenBernoulliPView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// P is the argument p.
+func (v AtenBernoulliPView) P() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Generator is the argument generator.
+func (v AtenBernoulliPView) Generator() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenBilinearDefaultView names the arguments of aten.bilinear.default.
+type AtenBilinearDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenBilinearDefault is n as aten.bilinear.default; ok is false for other nodes.
+func AsAtenBilinearDefault(n *ir.Node) (v AtenBilinearDefaultView, ok bool) {
+	return AtenBilinearDefaultView{n}, n != nil && n.Op == ops.AtenBilinearDefault
+}
+
+// Input1 is the argument input1, nil for None.
+func (v AtenBilinearDefaultView) Input1() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Input2 is the argument input2, nil for None.
+func (v AtenBilinearDefaultView) Input2() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Weight is the argument weight, nil for None.
+func (v AtenBilinearDefaultView) Weight() *ir.Value {
+	return v.Node.In(2)
+}
+
+// Bias is the argument bias, nil for None.
+func (v AtenBilinearDefaultView) Bias() *ir.Value {
+	return v.Node.In(3)
+}
+
+// AtenBinaryCrossEntropyDefaultView names the arguments of aten.binary_cross_entropy.default.
+type AtenBinaryCrossEntropyDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenBinaryCrossEntropyDefault is n as aten.binary_cross_entropy.default; ok is false for other nodes.
+func AsAtenBinaryCrossEntropyDefault(n *ir.Node) (v AtenBinaryCrossEntropyDefaultView, ok bool) {
+	return AtenBinaryCrossEntropyDefaultView{n}, n != nil && n.Op == ops.AtenBinaryCrossEntropyDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenBinaryCrossEntropyDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// TargetArg is the argument target, nil for None.
+func (v AtenBinaryCrossEntropyDefaultView) TargetArg() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Weight is the argument weight, nil for None.
+func (v AtenBinaryCrossEntropyDefaultView) Weight() *ir.Value {
+	return v.Node.In(2)
+}
+
+// Reduction is the argument reduction.
+func (v AtenBinaryCrossEntropyDefaultView) Reduction() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AtenBinaryCrossEntropyWithLogitsDefaultView names the arguments of aten.binary_cross_entropy_with_logits.default.
+type AtenBinaryCrossEntropyWithLogitsDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenBinaryCrossEntropyWithLogitsDefault is n as aten.binary_cross_entropy_with_logits.default; ok is false for other nodes.
+func AsAtenBinaryCrossEntropyWithLogitsDefault(n *ir.Node) (v AtenBinaryCrossEntropyWithLogitsDefaultView, ok bool) {
+	return AtenBinaryCrossEntropyWithLogitsDefaultView{n}, n != nil && n.Op == ops.AtenBinaryCrossEntropyWithLogitsDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenBinaryCrossEntropyWithLogitsDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// TargetArg is the argument target, nil for None.
+func (v AtenBinaryCrossEntropyWithLogitsDefaultView) TargetArg() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Weight is the argument weight, nil for None.
+func (v AtenBinaryCrossEntropyWithLogitsDefaultView) Weight() *ir.Value {
+	return v.Node.In(2)
+}
+
+// PosWeight is the argument pos_weight, nil for None.
+func (v AtenBinaryCrossEntropyWithLogitsDefaultView) PosWeight() *ir.Value {
+	return v.Node.In(3)
+}
+
+// Reduction is the argument reduction.
+func (v AtenBinaryCrossEntropyWithLogitsDefaultView) Reduction() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// AtenBincountDefaultView names the arguments of aten.bincount.default.
+type AtenBincountDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenBincountDefault is n as aten.bincount.default; ok is false for other nodes.
+func AsAtenBincountDefault(n *ir.Node) (v AtenBincountDefaultView, ok bool) {
+	return AtenBincountDefaultView{n}, n != nil && n.Op == ops.AtenBincountDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenBincountDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Weights is the argument weights, nil for None.
+func (v AtenBincountDefaultView) Weights() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Minlength is the argument minlength.
+func (v AtenBincountDefaultView) Minlength() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenBitwiseAndScalarView names the arguments of aten.bitwise_and.Scalar.
+type AtenBitwiseAndScalarView struct {
+	*ir.Node
+}
+
+// AsAtenBitwiseAndScalar is n as aten.bitwise_and.Scalar; ok is false for other nodes.
+func AsAtenBitwiseAndScalar(n *ir.Node) (v AtenBitwiseAndScalarView, ok bool) {
+	return AtenBitwiseAndScalarView{n}, n != nil && n.Op == ops.AtenBitwiseAndScalar
+}
+
+// Self is the argument self, nil for None.
+func (v AtenBitwiseAndScalarView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other.
+func (v AtenBitwiseAndScalarView) Other() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenBitwiseAndScalarTensorView names the arguments of aten.bitwise_and.Scalar_Tensor.
+type AtenBitwiseAndScalarTensorView struct {
+	*ir.Node
+}
+
+// AsAtenBitwiseAndScalarTensor is n as aten.bitwise_and.Scalar_Tensor; ok is false for other nodes.
+func AsAtenBitwiseAndScalarTensor(n *ir.Node) (v AtenBitwiseAndScalarTensorView, ok bool) {
+	return AtenBitwiseAndScalarTensorView{n}, n != nil && n.Op == ops.AtenBitwiseAndScalarTensor
+}
+
+// Self is the argument self.
+func (v AtenBitwiseAndScalarTensorView) Self() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// Other is the argument other, nil for None.
+func (v AtenBitwiseAndScalarTensorView) Other() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AtenBitwiseAndTensorView names the arguments of aten.bitwise_and.Tensor.
+type AtenBitwiseAndTensorView struct {
+	*ir.Node
+}
+
+// AsAtenBitwiseAndTensor is n as aten.bitwise_and.Tensor; ok is false for other nodes.
+func AsAtenBitwiseAndTensor(n *ir.Node) (v AtenBitwiseAndTensorView, ok bool) {
+	return AtenBitwiseAndTensorView{n}, n != nil && n.Op == ops.AtenBitwiseAndTensor
+}
+
+// Self is the argument self, nil for None.
+func (v AtenBitwiseAndTensorView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other, nil for None.
+func (v AtenBitwiseAndTensorView) Other() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AtenBitwiseLeftShiftScalarTensorView names the arguments of aten.bitwise_left_shift.Scalar_Tensor.
+type AtenBitwiseLeftShiftScalarTensorView struct {
+	*ir.Node
+}
+
+// AsAtenBitwiseLeftShiftScalarTensor is n as aten.bitwise_left_shift.Scalar_Tensor; ok is false for other nodes.
+func AsAtenBitwiseLeftShiftScalarTensor(n *ir.Node) (v AtenBitwiseLeftShiftScalarTensorView, ok bool) {
+	return AtenBitwiseLeftShiftScalarTensorView{n}, n != nil && n.Op == ops.AtenBitwiseLeftShiftScalarTensor
+}
+
+// Self is the argument self.
+func (v AtenBitwiseLeftShiftScalarTensorView) Self() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// Other is the argument other, nil for None.
+func (v AtenBitwiseLeftShiftScalarTensorView) Other() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AtenBitwiseLeftShiftTensorView names the arguments of aten.bitwise_left_shift.Tensor.
+type AtenBitwiseLeftShiftTensorView struct {
+	*ir.Node
+}
+
+// AsAtenBitwiseLeftShiftTensor is n as aten.bitwise_left_shift.Tensor; ok is false for other nodes.
+func AsAtenBitwiseLeftShiftTensor(n *ir.Node) (v AtenBitwiseLeftShiftTensorView, ok bool) {
+	return AtenBitwiseLeftShiftTensorView{n}, n != nil && n.Op == ops.AtenBitwiseLeftShiftTensor
+}
+
+// Self is the argument self, nil for None.
+func (v AtenBitwiseLeftShiftTensorView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other, nil for None.
+func (v AtenBitwiseLeftShiftTensorView) Other() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AtenBitwiseLeftShiftTensorScalarView names the arguments of aten.bitwise_left_shift.Tensor_Scalar.
+type AtenBitwiseLeftShiftTensorScalarView struct {
+	*ir.Node
+}
+
+// AsAtenBitwiseLeftShiftTensorScalar is n as aten.bitwise_left_shift.Tensor_Scalar; ok is false for other nodes.
+func AsAtenBitwiseLeftShiftTensorScalar(n *ir.Node) (v AtenBitwiseLeftShiftTensorScalarView, ok bool) {
+	return AtenBitwiseLeftShiftTensorScalarView{n}, n != nil && n.Op == ops.AtenBitwiseLeftShiftTensorScalar
+}
+
+// Self is the argument self, nil for None.
+func (v AtenBitwiseLeftShiftTensorScalarView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other.
+func (v AtenBitwiseLeftShiftTensorScalarView) Other() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenBitwiseNotDefaultView names the arguments of aten.bitwise_not.default.
+type AtenBitwiseNotDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenBitwiseNotDefault is n as aten.bitwise_not.default; ok is false for other nodes.
+func AsAtenBitwiseNotDefault(n *ir.Node) (v AtenBitwiseNotDefaultView, ok bool) {
+	return AtenBitwiseNotDefaultView{n}, n != nil && n.Op == ops.AtenBitwiseNotDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenBitwiseNotDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenBitwiseOrScalarView names the arguments of aten.bitwise_or.Scalar.
+type AtenBitwiseOrScalarView struct {
+	*ir.Node
+}
+
+// AsAtenBitwiseOrScalar is n as aten.bitwise_or.Scalar; ok is false for other nodes.
+func AsAtenBitwiseOrScalar(n *ir.Node) (v AtenBitwiseOrScalarView, ok bool) {
+	return AtenBitwiseOrScalarView{n}, n != nil && n.Op == ops.AtenBitwiseOrScalar
+}
+
+// Self is the argument self, nil for None.
+func (v AtenBitwiseOrScalarView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other.
+func (v AtenBitwiseOrScalarView) Other() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenBitwiseOrScalarTensorView names the arguments of aten.bitwise_or.Scalar_Tensor.
+type AtenBitwiseOrScalarTensorView struct {
+	*ir.Node
+}
+
+// AsAtenBitwiseOrScalarTensor is n as aten.bitwise_or.Scalar_Tensor; ok is false for other nodes.
+func AsAtenBitwiseOrScalarTensor(n *ir.Node) (v AtenBitwiseOrScalarTensorView, ok bool) {
+	return AtenBitwiseOrScalarTensorView{n}, n != nil && n.Op == ops.AtenBitwiseOrScalarTensor
+}
+
+// Self is the argument self.
+func (v AtenBitwiseOrScalarTensorView) Self() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// Other is the argument other, nil for None.
+func (v AtenBitwiseOrScalarTensorView) Other() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AtenBitwiseOrTensorView names the arguments of aten.bitwise_or.Tensor.
+type AtenBitwiseOrTensorView struct {
+	*ir.Node
+}
+
+// AsAtenBitwiseOrTensor is n as aten.bitwise_or.Tensor; ok is false for other nodes.
+func AsAtenBitwiseOrTensor(n *ir.Node) (v AtenBitwiseOrTensorView, ok bool) {
+	return AtenBitwiseOrTensorView{n}, n != nil && n.Op == ops.AtenBitwiseOrTensor
+}
+
+// Self is the argument self, nil for None.
+func (v AtenBitwiseOrTensorView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other, nil for None.
+func (v AtenBitwiseOrTensorView) Other() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AtenBitwiseRightShiftScalarTensorView names the arguments of aten.bitwise_right_shift.Scalar_Tensor.
+type AtenBitwiseRightShiftScalarTensorView struct {
+	*ir.Node
+}
+
+// AsAtenBitwiseRightShiftScalarTensor is n as aten.bitwise_right_shift.Scalar_Tensor; ok is false for other nodes.
+func AsAtenBitwiseRightShiftScalarTensor(n *ir.Node) (v AtenBitwiseRightShiftScalarTensorView, ok bool) {
+	return AtenBitwiseRightShiftScalarTensorView{n}, n != nil && n.Op == ops.AtenBitwiseRightShiftScalarTensor
+}
+
+// Self is the argument self.
+func (v AtenBitwiseRightShiftScalarTensorView) Self() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// Other is the argument other, nil for None.
+func (v AtenBitwiseRightShiftScalarTensorView) Other() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AtenBitwiseRightShiftTensorView names the arguments of aten.bitwise_right_shift.Tensor.
+type AtenBitwiseRightShiftTensorView struct {
+	*ir.Node
+}
+
+// AsAtenBitwiseRightShiftTensor is n as aten.bitwise_right_shift.Tensor; ok is false for other nodes.
+func AsAtenBitwiseRightShiftTensor(n *ir.Node) (v AtenBitwiseRightShiftTensorView, ok bool) {
+	return AtenBitwiseRightShiftTensorView{n}, n != nil && n.Op == ops.AtenBitwiseRightShiftTensor
+}
+
+// Self is the argument self, nil for None.
+func (v AtenBitwiseRightShiftTensorView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other, nil for None.
+func (v AtenBitwiseRightShiftTensorView) Other() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AtenBitwiseRightShiftTensorScalarView names the arguments of aten.bitwise_right_shift.Tensor_Scalar.
+type AtenBitwiseRightShiftTensorScalarView struct {
+	*ir.Node
+}
+
+// AsAtenBitwiseRightShiftTensorScalar is n as aten.bitwise_right_shift.Tensor_Scalar; ok is false for other nodes.
+func AsAtenBitwiseRightShiftTensorScalar(n *ir.Node) (v AtenBitwiseRightShiftTensorScalarView, ok bool) {
+	return AtenBitwiseRightShiftTensorScalarView{n}, n != nil && n.Op == ops.AtenBitwiseRightShiftTensorScalar
+}
+
+// Self is the argument self, nil for None.
+func (v AtenBitwiseRightShiftTensorScalarView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other.
+func (v AtenBitwiseRightShiftTensorScalarView) Other() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenBitwiseXorScalarView names the arguments of aten.bitwise_xor.Scalar.
+type AtenBitwiseXorScalarView struct {
+	*ir.Node
+}
+
+// AsAtenBitwiseXorScalar is n as aten.bitwise_xor.Scalar; ok is false for other nodes.
+func AsAtenBitwiseXorScalar(n *ir.Node) (v AtenBitwiseXorScalarView, ok bool) {
+	return AtenBitwiseXorScalarView{n}, n != nil && n.Op == ops.AtenBitwiseXorScalar
+}
+
+// Self is the argument self, nil for None.
+func (v AtenBitwiseXorScalarView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other.
+func (v AtenBitwiseXorScalarView) Other() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenBitwiseXorScalarTensorView names the arguments of aten.bitwise_xor.Scalar_Tensor.
+type AtenBitwiseXorScalarTensorView struct {
+	*ir.Node
+}
+
+// AsAtenBitwiseXorScalarTensor is n as aten.bitwise_xor.Scalar_Tensor; ok is false for other nodes.
+func AsAtenBitwiseXorScalarTensor(n *ir.Node) (v AtenBitwiseXorScalarTensorView, ok bool) {
+	return AtenBitwiseXorScalarTensorView{n}, n != nil && n.Op == ops.AtenBitwiseXorScalarTensor
+}
+
+// Self is the argument self.
+func (v AtenBitwiseXorScalarTensorView) Self() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// Other is the argument other, nil for None.
+func (v AtenBitwiseXorScalarTensorView) Other() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AtenBitwiseXorTensorView names the arguments of aten.bitwise_xor.Tensor.
+type AtenBitwiseXorTensorView struct {
+	*ir.Node
+}
+
+// AsAtenBitwiseXorTensor is n as aten.bitwise_xor.Tensor; ok is false for other nodes.
+func AsAtenBitwiseXorTensor(n *ir.Node) (v AtenBitwiseXorTensorView, ok bool) {
+	return AtenBitwiseXorTensorView{n}, n != nil && n.Op == ops.AtenBitwiseXorTensor
+}
+
+// Self is the argument self, nil for None.
+func (v AtenBitwiseXorTensorView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other, nil for None.
+func (v AtenBitwiseXorTensorView) Other() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AtenBlackmanWindowDefaultView names the arguments of aten.blackman_window.default.
+type AtenBlackmanWindowDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenBlackmanWindowDefault is n as aten.blackman_window.default; ok is false for other nodes.
+func AsAtenBlackmanWindowDefault(n *ir.Node) (v AtenBlackmanWindowDefaultView, ok bool) {
+	return AtenBlackmanWindowDefaultView{n}, n != nil && n.Op == ops.AtenBlackmanWindowDefault
+}
+
+// WindowLength is the argument window_length.
+func (v AtenBlackmanWindowDefaultView) WindowLength() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// Dtype is the argument dtype.
+func (v AtenBlackmanWindowDefaultView) Dtype() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Layout is the argument layout.
+func (v AtenBlackmanWindowDefaultView) Layout() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Device is the argument device.
+func (v AtenBlackmanWindowDefaultView) Device() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// PinMemory is the argument pin_memory.
+func (v AtenBlackmanWindowDefaultView) PinMemory() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// AtenBlackmanWindowPeriodicView names the arguments of aten.blackman_window.periodic.
+type AtenBlackmanWindowPeriodicView struct {
+	*ir.Node
+}
+
+// AsAtenBlackmanWindowPeriodic is n as aten.blackman_window.periodic; ok is false for other nodes.
+func AsAtenBlackmanWindowPeriodic(n *ir.Node) (v AtenBlackmanWindowPeriodicView, ok bool) {
+	return AtenBlackmanWindowPeriodicView{n}, n != nil && n.Op == ops.AtenBlackmanWindowPeriodic
+}
+
+// WindowLength is the argument window_length.
+func (v AtenBlackmanWindowPeriodicView) WindowLength() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// Periodic is the argument periodic.
+func (v AtenBlackmanWindowPeriodicView) Periodic() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Dtype is the argument dtype.
+func (v AtenBlackmanWindowPeriodicView) Dtype() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Layout is the argument layout.
+func (v AtenBlackmanWindowPeriodicView) Layout() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Device is the argument device.
+func (v AtenBlackmanWindowPeriodicView) Device() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// PinMemory is the argument pin_memory.
+func (v AtenBlackmanWindowPeriodicView) PinMemory() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// AtenBlockDiagDefaultView names the arguments of aten.block_diag.default.
+type AtenBlockDiagDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenBlockDiagDefault is n as aten.block_diag.default; ok is false for other nodes.
+func AsAtenBlockDiagDefault(n *ir.Node) (v AtenBlockDiagDefaultView, ok bool) {
+	return AtenBlockDiagDefaultView{n}, n != nil && n.Op == ops.AtenBlockDiagDefault
+}
+
+// Tensors is the argument tensors.
+func (v AtenBlockDiagDefaultView) Tensors() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// AtenBmmDefaultView names the arguments of aten.bmm.default.
+type AtenBmmDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenBmmDefault is n as aten.bmm.default; ok is false for other nodes.
+func AsAtenBmmDefault(n *ir.Node) (v AtenBmmDefaultView, ok bool) {
+	return AtenBmmDefaultView{n}, n != nil && n.Op == ops.AtenBmmDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenBmmDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Mat2 is the argument mat2, nil for None.
+func (v AtenBmmDefaultView) Mat2() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AtenBmmDtypeView names the arguments of aten.bmm.dtype.
+type AtenBmmDtypeView struct {
+	*ir.Node
+}
+
+// AsAtenBmmDtype is n as aten.bmm.dtype; ok is false for other nodes.
+func AsAtenBmmDtype(n *ir.Node) (v AtenBmmDtypeView, ok bool) {
+	return AtenBmmDtypeView{n}, n != nil && n.Op == ops.AtenBmmDtype
+}
+
+// Self is the argument self, nil for None.
+func (v AtenBmmDtypeView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Mat2 is the argument mat2, nil for None.
+func (v AtenBmmDtypeView) Mat2() *ir.Value {
+	return v.Node.In(1)
+}
+
+// OutDtype is the argument out_dtype.
+func (v AtenBmmDtypeView) OutDtype() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenBroadcastTensorsDefaultView names the arguments of aten.broadcast_tensors.default.
+type AtenBroadcastTensorsDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenBroadcastTensorsDefault is n as aten.broadcast_tensors.default; ok is false for other nodes.
+func AsAtenBroadcastTensorsDefault(n *ir.Node) (v AtenBroadcastTensorsDefaultView, ok bool) {
+	return AtenBroadcastTensorsDefaultView{n}, n != nil && n.Op == ops.AtenBroadcastTensorsDefault
+}
+
+// Tensors is the argument tensors.
+func (v AtenBroadcastTensorsDefaultView) Tensors() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// AtenBroadcastToDefaultView names the arguments of aten.broadcast_to.default.
+type AtenBroadcastToDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenBroadcastToDefault is n as aten.broadcast_to.default; ok is false for other nodes.
+func AsAtenBroadcastToDefault(n *ir.Node) (v AtenBroadcastToDefaultView, ok bool) {
+	return AtenBroadcastToDefaultView{n}, n != nil && n.Op == ops.AtenBroadcastToDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenBroadcastToDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Size is the argument size.
+func (v AtenBroadcastToDefaultView) Size() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenBucketizeScalarView names the arguments of aten.bucketize.Scalar.
+type AtenBucketizeScalarView struct {
+	*ir.Node
+}
+
+// AsAtenBucketizeScalar is n as aten.bucketize.Scalar; ok is false for other nodes.
+func AsAtenBucketizeScalar(n *ir.Node) (v AtenBucketizeScalarView, ok bool) {
+	return AtenBucketizeScalarView{n}, n != nil && n.Op == ops.AtenBucketizeScalar
+}
+
+// Self is the argument self.
+func (v AtenBucketizeScalarView) Self() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// Boundaries is the argument boundaries, nil for None.
+func (v AtenBucketizeScalarView) Boundaries() *ir.Value {
+	return v.Node.In(1)
+}
+
+// OutInt32 is the argument out_int32.
+func (v AtenBucketizeScalarView) OutInt32() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Right is the argument right.
+func (v AtenBucketizeScalarView) Right() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AtenBucketizeTensorView names the arguments of aten.bucketize.Tensor.
+type AtenBucketizeTensorView struct {
+	*ir.Node
+}
+
+// AsAtenBucketizeTensor is n as aten.bucketize.Tensor; ok is false for other nodes.
+func AsAtenBucketizeTensor(n *ir.Node) (v AtenBucketizeTensorView, ok bool) {
+	return AtenBucketizeTensorView{n}, n != nil && n.Op == ops.AtenBucketizeTensor
+}
+
+// Self is the argument self, nil for None.
+func (v AtenBucketizeTensorView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Boundaries is the argument boundaries, nil for None.
+func (v AtenBucketizeTensorView) Boundaries() *ir.Value {
+	return v.Node.In(1)
+}
+
+// OutInt32 is the argument out_int32.
+func (v AtenBucketizeTensorView) OutInt32() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Right is the argument right.
+func (v AtenBucketizeTensorView) Right() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AtenCartesianProdDefaultView names the arguments of aten.cartesian_prod.default.
+type AtenCartesianProdDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenCartesianProdDefault is n as aten.cartesian_prod.default; ok is false for other nodes.
+func AsAtenCartesianProdDefault(n *ir.Node) (v AtenCartesianProdDefaultView, ok bool) {
+	return AtenCartesianProdDefaultView{n}, n != nil && n.Op == ops.AtenCartesianProdDefault
+}
+
+// Tensors is the argument tensors.
+func (v AtenCartesianProdDefaultView) Tensors() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// AtenCatDefaultView names the arguments of aten.cat.default.
+type AtenCatDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenCatDefault is n as aten.cat.default; ok is false for other nodes.
+func AsAtenCatDefault(n *ir.Node) (v AtenCatDefaultView, ok bool) {
+	return AtenCatDefaultView{n}, n != nil && n.Op == ops.AtenCatDefault
+}
+
+// Tensors is the argument tensors.
+func (v AtenCatDefaultView) Tensors() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// Dim is the argument dim.
+func (v AtenCatDefaultView) Dim() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenCdistDefaultView names the arguments of aten.cdist.default.
+type AtenCdistDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenCdistDefault is n as aten.cdist.default; ok is false for other nodes.
+func AsAtenCdistDefault(n *ir.Node) (v AtenCdistDefaultView, ok bool) {
+	return AtenCdistDefaultView{n}, n != nil && n.Op == ops.AtenCdistDefault
+}
+
+// X1 is the argument x1, nil for None.
+func (v AtenCdistDefaultView) X1() *ir.Value {
+	return v.Node.In(0)
+}
+
+// X2 is the argument x2, nil for None.
+func (v AtenCdistDefaultView) X2() *ir.Value {
+	return v.Node.In(1)
+}
+
+// P is the argument p.
+func (v AtenCdistDefaultView) P() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// ComputeMode is the argument compute_mode.
+func (v AtenCdistDefaultView) ComputeMode() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AtenCeilDefaultView names the arguments of aten.ceil.default.
+type AtenCeilDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenCeilDefault is n as aten.ceil.default; ok is false for other nodes.
+func AsAtenCeilDefault(n *ir.Node) (v AtenCeilDefaultView, ok bool) {
+	return AtenCeilDefaultView{n}, n != nil && n.Op == ops.AtenCeilDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenCeilDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenCeluDefaultView names the arguments of aten.celu.default.
+type AtenCeluDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenCeluDefault is n as aten.celu.default; ok is false for other nodes.
+func AsAtenCeluDefault(n *ir.Node) (v AtenCeluDefaultView, ok bool) {
+	return AtenCeluDefaultView{n}, n != nil && n.Op == ops.AtenCeluDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenCeluDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Alpha is the argument alpha.
+func (v AtenCeluDefaultView) Alpha() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenChainMatmulDefaultView names the arguments of aten.chain_matmul.default.
+type AtenChainMatmulDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenChainMatmulDefault is n as aten.chain_matmul.default; ok is false for other nodes.
+func AsAtenChainMatmulDefault(n *ir.Node) (v AtenChainMatmulDefaultView, ok bool) {
+	return AtenChainMatmulDefaultView{n}, n != nil && n.Op == ops.AtenChainMatmulDefault
+}
+
+// Matrices is the argument matrices.
+func (v AtenChainMatmulDefaultView) Matrices() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// AtenChannelShuffleDefaultView names the arguments of aten.channel_shuffle.default.
+type AtenChannelShuffleDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenChannelShuffleDefault is n as aten.channel_shuffle.default; ok is false for other nodes.
+func AsAtenChannelShuffleDefault(n *ir.Node) (v AtenChannelShuffleDefaultView, ok bool) {
+	return AtenChannelShuffleDefaultView{n}, n != nil && n.Op == ops.AtenChannelShuffleDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenChannelShuffleDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Groups is the argument groups.
+func (v AtenChannelShuffleDefaultView) Groups() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenCholeskyDefaultView names the arguments of aten.cholesky.default.
+type AtenCholeskyDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenCholeskyDefault is n as aten.cholesky.default; ok is false for other nodes.
+func AsAtenCholeskyDefault(n *ir.Node) (v AtenCholeskyDefaultView, ok bool) {
+	return AtenCholeskyDefaultView{n}, n != nil && n.Op == ops.AtenCholeskyDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenCholeskyDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Upper is the argument upper.
+func (v AtenCholeskyDefaultView) Upper() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenChunkDefaultView names the arguments of aten.chunk.default.
+type AtenChunkDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenChunkDefault is n as aten.chunk.default; ok is false for other nodes.
+func AsAtenChunkDefault(n *ir.Node) (v AtenChunkDefaultView, ok bool) {
+	return AtenChunkDefaultView{n}, n != nil && n.Op == ops.AtenChunkDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenChunkDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Chunks is the argument chunks.
+func (v AtenChunkDefaultView) Chunks() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Dim is the argument dim.
+func (v AtenChunkDefaultView) Dim() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenClampTensorView names the arguments of aten.clamp.Tensor.
+type AtenClampTensorView struct {
+	*ir.Node
+}
+
+// AsAtenClampTensor is n as aten.clamp.Tensor; ok is false for other nodes.
+func AsAtenClampTensor(n *ir.Node) (v AtenClampTensorView, ok bool) {
+	return AtenClampTensorView{n}, n != nil && n.Op == ops.AtenClampTensor
+}
+
+// Self is the argument self, nil for None.
+func (v AtenClampTensorView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Min is the argument min, nil for None.
+func (v AtenClampTensorView) Min() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Max is the argument max, nil for None.
+func (v AtenClampTensorView) Max() *ir.Value {
+	return v.Node.In(2)
+}
+
+// AtenClampDefaultView names the arguments of aten.clamp.default.
+type AtenClampDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenClampDefault is n as aten.clamp.default; ok is false for other nodes.
+func AsAtenClampDefault(n *ir.Node) (v AtenClampDefaultView, ok bool) {
+	return AtenClampDefaultView{n}, n != nil && n.Op == ops.AtenClampDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenClampDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Min is the argument min.
+func (v AtenClampDefaultView) Min() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Max is the argument max.
+func (v AtenClampDefaultView) Max() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenClampMaxTensorView names the arguments of aten.clamp_max.Tensor.
+type AtenClampMaxTensorView struct {
+	*ir.Node
+}
+
+// AsAtenClampMaxTensor is n as aten.clamp_max.Tensor; ok is false for other nodes.
+func AsAtenClampMaxTensor(n *ir.Node) (v AtenClampMaxTensorView, ok bool) {
+	return AtenClampMaxTensorView{n}, n != nil && n.Op == ops.AtenClampMaxTensor
+}
+
+// Self is the argument self, nil for None.
+func (v AtenClampMaxTensorView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Max is the argument max, nil for None.
+func (v AtenClampMaxTensorView) Max() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AtenClampMaxDefaultView names the arguments of aten.clamp_max.default.
+type AtenClampMaxDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenClampMaxDefault is n as aten.clamp_max.default; ok is false for other nodes.
+func AsAtenClampMaxDefault(n *ir.Node) (v AtenClampMaxDefaultView, ok bool) {
+	return AtenClampMaxDefaultView{n}, n != nil && n.Op == ops.AtenClampMaxDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenClampMaxDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Max is the argument max.
+func (v AtenClampMaxDefaultView) Max() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenClampMinTensorView names the arguments of aten.clamp_min.Tensor.
+type AtenClampMinTensorView struct {
+	*ir.Node
+}
+
+// AsAtenClampMinTensor is n as aten.clamp_min.Tensor; ok is false for other nodes.
+func AsAtenClampMinTensor(n *ir.Node) (v AtenClampMinTensorView, ok bool) {
+	return AtenClampMinTensorView{n}, n != nil && n.Op == ops.AtenClampMinTensor
+}
+
+// Self is the argument self, nil for None.
+func (v AtenClampMinTensorView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Min is the argument min, nil for None.
+func (v AtenClampMinTensorView) Min() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AtenClampMinDefaultView names the arguments of aten.clamp_min.default.
+type AtenClampMinDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenClampMinDefault is n as aten.clamp_min.default; ok is false for other nodes.
+func AsAtenClampMinDefault(n *ir.Node) (v AtenClampMinDefaultView, ok bool) {
+	return AtenClampMinDefaultView{n}, n != nil && n.Op == ops.AtenClampMinDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenClampMinDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Min is the argument min.
+func (v AtenClampMinDefaultView) Min() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenClipTensorView names the arguments of aten.clip.Tensor.
+type AtenClipTensorView struct {
+	*ir.Node
+}
+
+// AsAtenClipTensor is n as aten.clip.Tensor; ok is false for other nodes.
+func AsAtenClipTensor(n *ir.Node) (v AtenClipTensorView, ok bool) {
+	return AtenClipTensorView{n}, n != nil && n.Op == ops.AtenClipTensor
+}
+
+// Self is the argument self, nil for None.
+func (v AtenClipTensorView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Min is the argument min, nil for None.
+func (v AtenClipTensorView) Min() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Max is the argument max, nil for None.
+func (v AtenClipTensorView) Max() *ir.Value {
+	return v.Node.In(2)
+}
+
+// AtenClipDefaultView names the arguments of aten.clip.default.
+type AtenClipDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenClipDefault is n as aten.clip.default; ok is false for other nodes.
+func AsAtenClipDefault(n *ir.Node) (v AtenClipDefaultView, ok bool) {
+	return AtenClipDefaultView{n}, n != nil && n.Op == ops.AtenClipDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenClipDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Min is the argument min.
+func (v AtenClipDefaultView) Min() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Max is the argument max.
+func (v AtenClipDefaultView) Max() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenCloneDefaultView names the arguments of aten.clone.default.
+type AtenCloneDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenCloneDefault is n as aten.clone.default; ok is false for other nodes.
+func AsAtenCloneDefault(n *ir.Node) (v AtenCloneDefaultView, ok bool) {
+	return AtenCloneDefaultView{n}, n != nil && n.Op == ops.AtenCloneDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenCloneDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// MemoryFormat is the argument memory_format.
+func (v AtenCloneDefaultView) MemoryFormat() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenCol2imDefaultView names the arguments of aten.col2im.default.
+type AtenCol2imDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenCol2imDefault is n as aten.col2im.default; ok is false for other nodes.
+func AsAtenCol2imDefault(n *ir.Node) (v AtenCol2imDefaultView, ok bool) {
+	return AtenCol2imDefaultView{n}, n != nil && n.Op == ops.AtenCol2imDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenCol2imDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// OutputSize is the argument output_size.
+func (v AtenCol2imDefaultView) OutputSize() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// KernelSize is the argument kernel_size.
+func (v AtenCol2imDefaultView) KernelSize() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Dilation is the argument dilation.
+func (v AtenCol2imDefaultView) Dilation() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Padding is the argument padding.
+func (v AtenCol2imDefaultView) Padding() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// Stride is the argument stride.
+func (v AtenCol2imDefaultView) Stride() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// AtenColumnStackDefaultView names the arguments of aten.column_stack.default.
+type AtenColumnStackDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenColumnStackDefault is n as aten.column_stack.default; ok is false for other nodes.
+func AsAtenColumnStackDefault(n *ir.Node) (v AtenColumnStackDefaultView, ok bool) {
+	return AtenColumnStackDefaultView{n}, n != nil && n.Op == ops.AtenColumnStackDefault
+}
+
+// Tensors is the argument tensors.
+func (v AtenColumnStackDefaultView) Tensors() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// AtenCombinationsDefaultView names the arguments of aten.combinations.default.
+type AtenCombinationsDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenCombinationsDefault is n as aten.combinations.default; ok is false for other nodes.
+func AsAtenCombinationsDefault(n *ir.Node) (v AtenCombinationsDefaultView, ok bool) {
+	return AtenCombinationsDefaultView{n}, n != nil && n.Op == ops.AtenCombinationsDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenCombinationsDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// R is the argument r.
+func (v AtenCombinationsDefaultView) R() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// WithReplacement is the argument with_replacement.
+func (v AtenCombinationsDefaultView) WithReplacement() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenComplexDefaultView names the arguments of aten.complex.default.
+type AtenComplexDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenComplexDefault is n as aten.complex.default; ok is false for other nodes.
+func AsAtenComplexDefault(n *ir.Node) (v AtenComplexDefaultView, ok bool) {
+	return AtenComplexDefaultView{n}, n != nil && n.Op == ops.AtenComplexDefault
+}
+
+// Real is the argument real, nil for None.
+func (v AtenComplexDefaultView) Real() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Imag is the argument imag, nil for None.
+func (v AtenComplexDefaultView) Imag() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AtenConcatDefaultView names the arguments of aten.concat.default.
+type AtenConcatDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenConcatDefault is n as aten.concat.default; ok is false for other nodes.
+func AsAtenConcatDefault(n *ir.Node) (v AtenConcatDefaultView, ok bool) {
+	return AtenConcatDefaultView{n}, n != nil && n.Op == ops.AtenConcatDefault
+}
+
+// Tensors is the argument tensors.
+func (v AtenConcatDefaultView) Tensors() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// Dim is the argument dim.
+func (v AtenConcatDefaultView) Dim() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenConcatenateDefaultView names the arguments of aten.concatenate.default.
+type AtenConcatenateDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenConcatenateDefault is n as aten.concatenate.default; ok is false for other nodes.
+func AsAtenConcatenateDefault(n *ir.Node) (v AtenConcatenateDefaultView, ok bool) {
+	return AtenConcatenateDefaultView{n}, n != nil && n.Op == ops.AtenConcatenateDefault
+}
+
+// Tensors is the argument tensors.
+func (v AtenConcatenateDefaultView) Tensors() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// Dim is the argument dim.
+func (v AtenConcatenateDefaultView) Dim() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenConjDefaultView names the arguments of aten.conj.default.
+type AtenConjDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenConjDefault is n as aten.conj.default; ok is false for other nodes.
+func AsAtenConjDefault(n *ir.Node) (v AtenConjDefaultView, ok bool) {
+	return AtenConjDefaultView{n}, n != nil && n.Op == ops.AtenConjDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenConjDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenConjPhysicalDefaultView names the arguments of aten.conj_physical.default.
+type AtenConjPhysicalDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenConjPhysicalDefault is n as aten.conj_physical.default; ok is false for other nodes.
+func AsAtenConjPhysicalDefault(n *ir.Node) (v AtenConjPhysicalDefaultView, ok bool) {
+	return AtenConjPhysicalDefaultView{n}, n != nil && n.Op == ops.AtenConjPhysicalDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenConjPhysicalDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenConstantPadNdDefaultView names the arguments of aten.constant_pad_nd.default.
+type AtenConstantPadNdDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenConstantPadNdDefault is n as aten.constant_pad_nd.default; ok is false for other nodes.
+func AsAtenConstantPadNdDefault(n *ir.Node) (v AtenConstantPadNdDefaultView, ok bool) {
+	return AtenConstantPadNdDefaultView{n}, n != nil && n.Op == ops.AtenConstantPadNdDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenConstantPadNdDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Pad is the argument pad.
+func (v AtenConstantPadNdDefaultView) Pad() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Value is the argument value.
+func (v AtenConstantPadNdDefaultView) Value() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenContiguousDefaultView names the arguments of aten.contiguous.default.
+type AtenContiguousDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenContiguousDefault is n as aten.contiguous.default; ok is false for other nodes.
+func AsAtenContiguousDefault(n *ir.Node) (v AtenContiguousDefaultView, ok bool) {
+	return AtenContiguousDefaultView{n}, n != nil && n.Op == ops.AtenContiguousDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenContiguousDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// MemoryFormat is the argument memory_format.
+func (v AtenContiguousDefaultView) MemoryFormat() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenConv1dDefaultView names the arguments of aten.conv1d.default.
+type AtenConv1dDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenConv1dDefault is n as aten.conv1d.default; ok is false for other nodes.
+func AsAtenConv1dDefault(n *ir.Node) (v AtenConv1dDefaultView, ok bool) {
+	return AtenConv1dDefaultView{n}, n != nil && n.Op == ops.AtenConv1dDefault
+}
+
+// Input is the argument input, nil for None.
+func (v AtenConv1dDefaultView) Input() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Weight is the argument weight, nil for None.
+func (v AtenConv1dDefaultView) Weight() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Bias is the argument bias, nil for None.
+func (v AtenConv1dDefaultView) Bias() *ir.Value {
+	return v.Node.In(2)
+}
+
+// Stride is the argument stride.
+func (v AtenConv1dDefaultView) Stride() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Padding is the argument padding.
+func (v AtenConv1dDefaultView) Padding() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// Dilation is the argument dilation.
+func (v AtenConv1dDefaultView) Dilation() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// Groups is the argument groups.
+func (v AtenConv1dDefaultView) Groups() ir.Arg {
+	return v.Node.Arg(6)
+}
+
+// AtenConv1dPaddingView names the arguments of aten.conv1d.padding.
+type AtenConv1dPaddingView struct {
+	*ir.Node
+}
+
+// AsAtenConv1dPadding is n as aten.conv1d.padding; ok is false for other nodes.
+func AsAtenConv1dPadding(n *ir.Node) (v AtenConv1dPaddingView, ok bool) {
+	return AtenConv1dPaddingView{n}, n != nil && n.Op == ops.AtenConv1dPadding
+}
+
+// Input is the argument input, nil for None.
+func (v AtenConv1dPaddingView) Input() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Weight is the argument weight, nil for None.
+func (v AtenConv1dPaddingView) Weight() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Bias is the argument bias, nil for None.
+func (v AtenConv1dPaddingView) Bias() *ir.Value {
+	return v.Node.In(2)
+}
+
+// Stride is the argument stride.
+func (v AtenConv1dPaddingView) Stride() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Padding is the argument padding.
+func (v AtenConv1dPaddingView) Padding() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// Dilation is the argument dilation.
+func (v AtenConv1dPaddingView) Dilation() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// Groups is the argument groups.
+func (v AtenConv1dPaddingView) Groups() ir.Arg {
+	return v.Node.Arg(6)
+}
+
+// AtenConv2dDefaultView names the arguments of aten.conv2d.default.
+type AtenConv2dDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenConv2dDefault is n as aten.conv2d.default; ok is false for other nodes.
+func AsAtenConv2dDefault(n *ir.Node) (v AtenConv2dDefaultView, ok bool) {
+	return AtenConv2dDefaultView{n}, n != nil && n.Op == ops.AtenConv2dDefault
+}
+
+// Input is the argument input, nil for None.
+func (v AtenConv2dDefaultView) Input() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Weight is the argument weight, nil for None.
+func (v AtenConv2dDefaultView) Weight() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Bias is the argument bias, nil for None.
+func (v AtenConv2dDefaultView) Bias() *ir.Value {
+	return v.Node.In(2)
+}
+
+// Stride is the argument stride.
+func (v AtenConv2dDefaultView) Stride() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Padding is the argument padding.
+func (v AtenConv2dDefaultView) Padding() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// Dilation is the argument dilation.
+func (v AtenConv2dDefaultView) Dilation() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// Groups is the argument groups.
+func (v AtenConv2dDefaultView) Groups() ir.Arg {
+	return v.Node.Arg(6)
+}
+
+// AtenConv2dPaddingView names the arguments of aten.conv2d.padding.
+type AtenConv2dPaddingView struct {
+	*ir.Node
+}
+
+// AsAtenConv2dPadding is n as aten.conv2d.padding; ok is false for other nodes.
+func AsAtenConv2dPadding(n *ir.Node) (v AtenConv2dPaddingView, ok bool) {
+	return AtenConv2dPaddingView{n}, n != nil && n.Op == ops.AtenConv2dPadding
+}
+
+// Input is the argument input, nil for None.
+func (v AtenConv2dPaddingView) Input() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Weight is the argument weight, nil for None.
+func (v AtenConv2dPaddingView) Weight() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Bias is the argument bias, nil for None.
+func (v AtenConv2dPaddingView) Bias() *ir.Value {
+	return v.Node.In(2)
+}
+
+// Stride is the argument stride.
+func (v AtenConv2dPaddingView) Stride() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Padding is the argument padding.
+func (v AtenConv2dPaddingView) Padding() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// Dilation is the argument dilation.
+func (v AtenConv2dPaddingView) Dilation() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// Groups is the argument groups.
+func (v AtenConv2dPaddingView) Groups() ir.Arg {
+	return v.Node.Arg(6)
+}
+
+// AtenConv3dDefaultView names the arguments of aten.conv3d.default.
+type AtenConv3dDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenConv3dDefault is n as aten.conv3d.default; ok is false for other nodes.
+func AsAtenConv3dDefault(n *ir.Node) (v AtenConv3dDefaultView, ok bool) {
+	return AtenConv3dDefaultView{n}, n != nil && n.Op == ops.AtenConv3dDefault
+}
+
+// Input is the argument input, nil for None.
+func (v AtenConv3dDefaultView) Input() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Weight is the argument weight, nil for None.
+func (v AtenConv3dDefaultView) Weight() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Bias is the argument bias, nil for None.
+func (v AtenConv3dDefaultView) Bias() *ir.Value {
+	return v.Node.In(2)
+}
+
+// Stride is the argument stride.
+func (v AtenConv3dDefaultView) Stride() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Padding is the argument padding.
+func (v AtenConv3dDefaultView) Padding() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// Dilation is the argument dilation.
+func (v AtenConv3dDefaultView) Dilation() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// Groups is the argument groups.
+func (v AtenConv3dDefaultView) Groups() ir.Arg {
+	return v.Node.Arg(6)
+}
+
+// AtenConv3dPaddingView names the arguments of aten.conv3d.padding.
+type AtenConv3dPaddingView struct {
+	*ir.Node
+}
+
+// AsAtenConv3dPadding is n as aten.conv3d.padding; ok is false for other nodes.
+func AsAtenConv3dPadding(n *ir.Node) (v AtenConv3dPaddingView, ok bool) {
+	return AtenConv3dPaddingView{n}, n != nil && n.Op == ops.AtenConv3dPadding
+}
+
+// Input is the argument input, nil for None.
+func (v AtenConv3dPaddingView) Input() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Weight is the argument weight, nil for None.
+func (v AtenConv3dPaddingView) Weight() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Bias is the argument bias, nil for None.
+func (v AtenConv3dPaddingView) Bias() *ir.Value {
+	return v.Node.In(2)
+}
+
+// Stride is the argument stride.
+func (v AtenConv3dPaddingView) Stride() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Padding is the argument padding.
+func (v AtenConv3dPaddingView) Padding() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// Dilation is the argument dilation.
+func (v AtenConv3dPaddingView) Dilation() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// Groups is the argument groups.
+func (v AtenConv3dPaddingView) Groups() ir.Arg {
+	return v.Node.Arg(6)
+}
+
+// AtenConvTbcDefaultView names the arguments of aten.conv_tbc.default.
+type AtenConvTbcDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenConvTbcDefault is n as aten.conv_tbc.default; ok is false for other nodes.
+func AsAtenConvTbcDefault(n *ir.Node) (v AtenConvTbcDefaultView, ok bool) {
+	return AtenConvTbcDefaultView{n}, n != nil && n.Op == ops.AtenConvTbcDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenConvTbcDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Weight is the argument weight, nil for None.
+func (v AtenConvTbcDefaultView) Weight() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Bias is the argument bias, nil for None.
+func (v AtenConvTbcDefaultView) Bias() *ir.Value {
+	return v.Node.In(2)
+}
+
+// Pad is the argument pad.
+func (v AtenConvTbcDefaultView) Pad() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AtenConvTranspose1dDefaultView names the arguments of aten.conv_transpose1d.default.
+type AtenConvTranspose1dDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenConvTranspose1dDefault is n as aten.conv_transpose1d.default; ok is false for other nodes.
+func AsAtenConvTranspose1dDefault(n *ir.Node) (v AtenConvTranspose1dDefaultView, ok bool) {
+	return AtenConvTranspose1dDefaultView{n}, n != nil && n.Op == ops.AtenConvTranspose1dDefault
+}
+
+// Input is the argument input, nil for None.
+func (v AtenConvTranspose1dDefaultView) Input() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Weight is the argument weight, nil for None.
+func (v AtenConvTranspose1dDefaultView) Weight() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Bias is the argument bias, nil for None.
+func (v AtenConvTranspose1dDefaultView) Bias() *ir.Value {
+	return v.Node.In(2)
+}
+
+// Stride is the argument stride.
+func (v AtenConvTranspose1dDefaultView) Stride() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Padding is the argument padding.
+func (v AtenConvTranspose1dDefaultView) Padding() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// OutputPadding is the argument output_padding.
+func (v AtenConvTranspose1dDefaultView) OutputPadding() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// Groups is the argument groups.
+func (v AtenConvTranspose1dDefaultView) Groups() ir.Arg {
+	return v.Node.Arg(6)
+}
+
+// Dilation is the argument dilation.
+func (v AtenConvTranspose1dDefaultView) Dilation() ir.Arg {
+	return v.Node.Arg(7)
+}
+
+// AtenConvTranspose2dInputView names the arguments of aten.conv_transpose2d.input.
+type AtenConvTranspose2dInputView struct {
+	*ir.Node
+}
+
+// AsAtenConvTranspose2dInput is n as aten.conv_transpose2d.input; ok is false for other nodes.
+func AsAtenConvTranspose2dInput(n *ir.Node) (v AtenConvTranspose2dInputView, ok bool) {
+	return AtenConvTranspose2dInputView{n}, n != nil && n.Op == ops.AtenConvTranspose2dInput
+}
+
+// Input is the argument input, nil for None.
+func (v AtenConvTranspose2dInputView) Input() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Weight is the argument weight, nil for None.
+func (v AtenConvTranspose2dInputView) Weight() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Bias is the argument bias, nil for None.
+func (v AtenConvTranspose2dInputView) Bias() *ir.Value {
+	return v.Node.In(2)
+}
+
+// Stride is the argument stride.
+func (v AtenConvTranspose2dInputView) Stride() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Padding is the argument padding.
+func (v AtenConvTranspose2dInputView) Padding() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// OutputPadding is the argument output_padding.
+func (v AtenConvTranspose2dInputView) OutputPadding() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// Groups is the argument groups.
+func (v AtenConvTranspose2dInputView) Groups() ir.Arg {
+	return v.Node.Arg(6)
+}
+
+// Dilation is the argument dilation.
+func (v AtenConvTranspose2dInputView) Dilation() ir.Arg {
+	return v.Node.Arg(7)
+}
+
+// AtenConvTranspose3dInputView names the arguments of aten.conv_transpose3d.input.
+type AtenConvTranspose3dInputView struct {
+	*ir.Node
+}
+
+// AsAtenConvTranspose3dInput is n as aten.conv_transpose3d.input; ok is false for other nodes.
+func AsAtenConvTranspose3dInput(n *ir.Node) (v AtenConvTranspose3dInputView, ok bool) {
+	return AtenConvTranspose3dInputView{n}, n != nil && n.Op == ops.AtenConvTranspose3dInput
+}
+
+// Input is the argument input, nil for None.
+func (v AtenConvTranspose3dInputView) Input() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Weight is the argument weight, nil for None.
+func (v AtenConvTranspose3dInputView) Weight() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Bias is the argument bias, nil for None.
+func (v AtenConvTranspose3dInputView) Bias() *ir.Value {
+	return v.Node.In(2)
+}
+
+// Stride is the argument stride.
+func (v AtenConvTranspose3dInputView) Stride() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Padding is the argument padding.
+func (v AtenConvTranspose3dInputView) Padding() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// OutputPadding is the argument output_padding.
+func (v AtenConvTranspose3dInputView) OutputPadding() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// Groups is the argument groups.
+func (v AtenConvTranspose3dInputView) Groups() ir.Arg {
+	return v.Node.Arg(6)
+}
+
+// Dilation is the argument dilation.
+func (v AtenConvTranspose3dInputView) Dilation() ir.Arg {
+	return v.Node.Arg(7)
+}
+
+// AtenConvolutionDefaultView names the arguments of aten.convolution.default.
+type AtenConvolutionDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenConvolutionDefault is n as aten.convolution.default; ok is false for other nodes.
+func AsAtenConvolutionDefault(n *ir.Node) (v AtenConvolutionDefaultView, ok bool) {
+	return AtenConvolutionDefaultView{n}, n != nil && n.Op == ops.AtenConvolutionDefault
+}
+
+// Input is the argument input, nil for None.
+func (v AtenConvolutionDefaultView) Input() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Weight is the argument weight, nil for None.
+func (v AtenConvolutionDefaultView) Weight() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Bias is the argument bias, nil for None.
+func (v AtenConvolutionDefaultView) Bias() *ir.Value {
+	return v.Node.In(2)
+}
+
+// Stride is the argument stride.
+func (v AtenConvolutionDefaultView) Stride() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Padding is the argument padding.
+func (v AtenConvolutionDefaultView) Padding() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// Dilation is the argument dilation.
+func (v AtenConvolutionDefaultView) Dilation() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// Transposed is the argument transposed.
+func (v AtenConvolutionDefaultView) Transposed() ir.Arg {
+	return v.Node.Arg(6)
+}
+
+// OutputPadding is the argument output_padding.
+func (v AtenConvolutionDefaultView) OutputPadding() ir.Arg {
+	return v.Node.Arg(7)
+}
+
+// Groups is the argument groups.
+func (v AtenConvolutionDefaultView) Groups() ir.Arg {
+	return v.Node.Arg(8)
+}
+
+// AtenConvolutionOverrideableDefaultView names the arguments of aten.convolution_overrideable.default.
+type AtenConvolutionOverrideableDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenConvolutionOverrideableDefault is n as aten.convolution_overrideable.default; ok is false for other nodes.
+func AsAtenConvolutionOverrideableDefault(n *ir.Node) (v AtenConvolutionOverrideableDefaultView, ok bool) {
+	return AtenConvolutionOverrideableDefaultView{n}, n != nil && n.Op == ops.AtenConvolutionOverrideableDefault
+}
+
+// Input is the argument input, nil for None.
+func (v AtenConvolutionOverrideableDefaultView) Input() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Weight is the argument weight, nil for None.
+func (v AtenConvolutionOverrideableDefaultView) Weight() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Bias is the argument bias, nil for None.
+func (v AtenConvolutionOverrideableDefaultView) Bias() *ir.Value {
+	return v.Node.In(2)
+}
+
+// Stride is the argument stride.
+func (v AtenConvolutionOverrideableDefaultView) Stride() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Padding is the argument padding.
+func (v AtenConvolutionOverrideableDefaultView) Padding() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// Dilation is the argument dilation.
+func (v AtenConvolutionOverrideableDefaultView) Dilation() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// Transposed is the argument transposed.
+func (v AtenConvolutionOverrideableDefaultView) Transposed() ir.Arg {
+	return v.Node.Arg(6)
+}
+
+// OutputPadding is the argument output_padding.
+func (v AtenConvolutionOverrideableDefaultView) OutputPadding() ir.Arg {
+	return v.Node.Arg(7)
+}
+
+// Groups is the argument groups.
+func (v AtenConvolutionOverrideableDefaultView) Groups() ir.Arg {
+	return v.Node.Arg(8)
+}
+
+// AtenCopyDefaultView names the arguments of aten.copy.default.
+type AtenCopyDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenCopyDefault is n as aten.copy.default; ok is false for other nodes.
+func AsAtenCopyDefault(n *ir.Node) (v AtenCopyDefaultView, ok bool) {
+	return AtenCopyDefaultView{n}, n != nil && n.Op == ops.AtenCopyDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenCopyDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Src is the argument src, nil for None.
+func (v AtenCopyDefaultView) Src() *ir.Value {
+	return v.Node.In(1)
+}
+
+// NonBlocking is the argument non_blocking.
+func (v AtenCopyDefaultView) NonBlocking() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenCopysignScalarView names the arguments of aten.copysign.Scalar.
+type AtenCopysignScalarView struct {
+	*ir.Node
+}
+
+// AsAtenCopysignScalar is n as aten.copysign.Scalar; ok is false for other nodes.
+func AsAtenCopysignScalar(n *ir.Node) (v AtenCopysignScalarView, ok bool) {
+	return AtenCopysignScalarView{n}, n != nil && n.Op == ops.AtenCopysignScalar
+}
+
+// Self is the argument self, nil for None.
+func (v AtenCopysignScalarView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other.
+func (v AtenCopysignScalarView) Other() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenCopysignTensorView names the arguments of aten.copysign.Tensor.
+type AtenCopysignTensorView struct {
+	*ir.Node
+}
+
+// AsAtenCopysignTensor is n as aten.copysign.Tensor; ok is false for other nodes.
+func AsAtenCopysignTensor(n *ir.Node) (v AtenCopysignTensorView, ok bool) {
+	return AtenCopysignTensorView{n}, n != nil && n.Op == ops.AtenCopysignTensor
+}
+
+// Self is the argument self, nil for None.
+func (v AtenCopysignTensorView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other, nil for None.
+func (v AtenCopysignTensorView) Other() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AtenCorrcoefDefaultView names the arguments of aten.corrcoef.default.
+type AtenCorrcoefDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenCorrcoefDefault is n as aten.corrcoef.default; ok is false for other nodes.
+func AsAtenCorrcoefDefault(n *ir.Node) (v AtenCorrcoefDefaultView, ok bool) {
+	return AtenCorrcoefDefaultView{n}, n != nil && n.Op == ops.AtenCorrcoefDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenCorrcoefDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenCosDefaultView names the arguments of aten.cos.default.
+type AtenCosDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenCosDefault is n as aten.cos.default; ok is false for other nodes.
+func AsAtenCosDefault(n *ir.Node) (v AtenCosDefaultView, ok bool) {
+	return AtenCosDefaultView{n}, n != nil && n.Op == ops.AtenCosDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenCosDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenCoshDefaultView names the arguments of aten.cosh.default.
+type AtenCoshDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenCoshDefault is n as aten.cosh.default; ok is false for other nodes.
+func AsAtenCoshDefault(n *ir.Node) (v AtenCoshDefaultView, ok bool) {
+	return AtenCoshDefaultView{n}, n != nil && n.Op == ops.AtenCoshDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenCoshDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenCosineEmbeddingLossDefaultView names the arguments of aten.cosine_embedding_loss.default.
+type AtenCosineEmbeddingLossDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenCosineEmbeddingLossDefault is n as aten.cosine_embedding_loss.default; ok is false for other nodes.
+func AsAtenCosineEmbeddingLossDefault(n *ir.Node) (v AtenCosineEmbeddingLossDefaultView, ok bool) {
+	return AtenCosineEmbeddingLossDefaultView{n}, n != nil && n.Op == ops.AtenCosineEmbeddingLossDefault
+}
+
+// Input1 is the argument input1, nil for None.
+func (v AtenCosineEmbeddingLossDefaultView) Input1() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Input2 is the argument input2, nil for None.
+func (v AtenCosineEmbeddingLossDefaultView) Input2() *ir.Value {
+	return v.Node.In(1)
+}
+
+// TargetArg is the argument target, nil for None.
+func (v AtenCosineEmbeddingLossDefaultView) TargetArg() *ir.Value {
+	return v.Node.In(2)
+}
+
+// Margin is the argument margin.
+func (v AtenCosineEmbeddingLossDefaultView) Margin() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Reduction is the argument reduction.
+func (v AtenCosineEmbeddingLossDefaultView) Reduction() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// AtenCosineSimilarityDefaultView names the arguments of aten.cosine_similarity.default.
+type AtenCosineSimilarityDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenCosineSimilarityDefault is n as aten.cosine_similarity.default; ok is false for other nodes.
+func AsAtenCosineSimilarityDefault(n *ir.Node) (v AtenCosineSimilarityDefaultView, ok bool) {
+	return AtenCosineSimilarityDefaultView{n}, n != nil && n.Op == ops.AtenCosineSimilarityDefault
+}
+
+// X1 is the argument x1, nil for None.
+func (v AtenCosineSimilarityDefaultView) X1() *ir.Value {
+	return v.Node.In(0)
+}
+
+// X2 is the argument x2, nil for None.
+func (v AtenCosineSimilarityDefaultView) X2() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Dim is the argument dim.
+func (v AtenCosineSimilarityDefaultView) Dim() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Eps is the argument eps.
+func (v AtenCosineSimilarityDefaultView) Eps() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AtenCountNonzeroDefaultView names the arguments of aten.count_nonzero.default.
+type AtenCountNonzeroDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenCountNonzeroDefault is n as aten.count_nonzero.default; ok is false for other nodes.
+func AsAtenCountNonzeroDefault(n *ir.Node) (v AtenCountNonzeroDefaultView, ok bool) {
+	return AtenCountNonzeroDefaultView{n}, n != nil && n.Op == ops.AtenCountNonzeroDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenCountNonzeroDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dim is the argument dim.
+func (v AtenCountNonzeroDefaultView) Dim() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenCountNonzeroDimIntListView names the arguments of aten.count_nonzero.dim_IntList.
+type AtenCountNonzeroDimIntListView struct {
+	*ir.Node
+}
+
+// AsAtenCountNonzeroDimIntList is n as aten.count_nonzero.dim_IntList; ok is false for other nodes.
+func AsAtenCountNonzeroDimIntList(n *ir.Node) (v AtenCountNonzeroDimIntListView, ok bool) {
+	return AtenCountNonzeroDimIntListView{n}, n != nil && n.Op == ops.AtenCountNonzeroDimIntList
+}
+
+// Self is the argument self, nil for None.
+func (v AtenCountNonzeroDimIntListView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dim is the argument dim.
+func (v AtenCountNonzeroDimIntListView) Dim() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenCovDefaultView names the arguments of aten.cov.default.
+type AtenCovDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenCovDefault is n as aten.cov.default; ok is false for other nodes.
+func AsAtenCovDefault(n *ir.Node) (v AtenCovDefaultView, ok bool) {
+	return AtenCovDefaultView{n}, n != nil && n.Op == ops.AtenCovDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenCovDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Correction is the argument correction.
+func (v AtenCovDefaultView) Correction() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Fweights is the argument fweights, nil for None.
+func (v AtenCovDefaultView) Fweights() *ir.Value {
+	return v.Node.In(2)
+}
+
+// Aweights is the argument aweights, nil for None.
+func (v AtenCovDefaultView) Aweights() *ir.Value {
+	return v.Node.In(3)
+}
+
+// AtenCpuDefaultView names the arguments of aten.cpu.default.
+type AtenCpuDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenCpuDefault is n as aten.cpu.default; ok is false for other nodes.
+func AsAtenCpuDefault(n *ir.Node) (v AtenCpuDefaultView, ok bool) {
+	return AtenCpuDefaultView{n}, n != nil && n.Op == ops.AtenCpuDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenCpuDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenCrossDefaultView names the arguments of aten.cross.default.
+type AtenCrossDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenCrossDefault is n as aten.cross.default; ok is false for other nodes.
+func AsAtenCrossDefault(n *ir.Node) (v AtenCrossDefaultView, ok bool) {
+	return AtenCrossDefaultView{n}, n != nil && n.Op == ops.AtenCrossDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenCrossDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other, nil for None.
+func (v AtenCrossDefaultView) Other() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Dim is the argument dim.
+func (v AtenCrossDefaultView) Dim() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenCrossEntropyLossDefaultView names the arguments of aten.cross_entropy_loss.default.
+type AtenCrossEntropyLossDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenCrossEntropyLossDefault is n as aten.cross_entropy_loss.default; ok is false for other nodes.
+func AsAtenCrossEntropyLossDefault(n *ir.Node) (v AtenCrossEntropyLossDefaultView, ok bool) {
+	return AtenCrossEntropyLossDefaultView{n}, n != nil && n.Op == ops.AtenCrossEntropyLossDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenCrossEntropyLossDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// TargetArg is the argument target, nil for None.
+func (v AtenCrossEntropyLossDefaultView) TargetArg() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Weight is the argument weight, nil for None.
+func (v AtenCrossEntropyLossDefaultView) Weight() *ir.Value {
+	return v.Node.In(2)
+}
+
+// Reduction is the argument reduction.
+func (v AtenCrossEntropyLossDefaultView) Reduction() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// IgnoreIndex is the argument ignore_index.
+func (v AtenCrossEntropyLossDefaultView) IgnoreIndex() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// LabelSmoothing is the argument label_smoothing.
+func (v AtenCrossEntropyLossDefaultView) LabelSmoothing() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// AtenCummaxDefaultView names the arguments of aten.cummax.default.
+type AtenCummaxDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenCummaxDefault is n as aten.cummax.default; ok is false for other nodes.
+func AsAtenCummaxDefault(n *ir.Node) (v AtenCummaxDefaultView, ok bool) {
+	return AtenCummaxDefaultView{n}, n != nil && n.Op == ops.AtenCummaxDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenCummaxDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dim is the argument dim.
+func (v AtenCummaxDefaultView) Dim() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenCumminDefaultView names the arguments of aten.cummin.default.
+type AtenCumminDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenCumminDefault is n as aten.cummin.default; ok is false for other nodes.
+func AsAtenCumminDefault(n *ir.Node) (v AtenCumminDefaultView, ok bool) {
+	return AtenCumminDefaultView{n}, n != nil && n.Op == ops.AtenCumminDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenCumminDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dim is the argument dim.
+func (v AtenCumminDefaultView) Dim() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenCumprodDefaultView names the arguments of aten.cumprod.default.
+type AtenCumprodDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenCumprodDefault is n as aten.cumprod.default; ok is false for other nodes.
+func AsAtenCumprodDefault(n *ir.Node) (v AtenCumprodDefaultView, ok bool) {
+	return AtenCumprodDefaultView{n}, n != nil && n.Op == ops.AtenCumprodDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenCumprodDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dim is the argument dim.
+func (v AtenCumprodDefaultView) Dim() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Dtype is the argument dtype.
+func (v AtenCumprodDefaultView) Dtype() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenCumsumDefaultView names the arguments of aten.cumsum.default.
+type AtenCumsumDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenCumsumDefault is n as aten.cumsum.default; ok is false for other nodes.
+func AsAtenCumsumDefault(n *ir.Node) (v AtenCumsumDefaultView, ok bool) {
+	return AtenCumsumDefaultView{n}, n != nil && n.Op == ops.AtenCumsumDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenCumsumDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dim is the argument dim.
+func (v AtenCumsumDefaultView) Dim() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Dtype is the argument dtype.
+func (v AtenCumsumDefaultView) Dtype() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenDeg2radDefaultView names the arguments of aten.deg2rad.default.
+type AtenDeg2radDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenDeg2radDefault is n as aten.deg2rad.default; ok is false for other nodes.
+func AsAtenDeg2radDefault(n *ir.Node) (v AtenDeg2radDefaultView, ok bool) {
+	return AtenDeg2radDefaultView{n}, n != nil && n.Op == ops.AtenDeg2radDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenDeg2radDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenDetDefaultView names the arguments of aten.det.default.
+type AtenDetDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenDetDefault is n as aten.det.default; ok is false for other nodes.
+func AsAtenDetDefault(n *ir.Node) (v AtenDetDefaultView, ok bool) {
+	return AtenDetDefaultView{n}, n != nil && n.Op == ops.AtenDetDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenDetDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenDetachDefaultView names the arguments of aten.detach.default.
+type AtenDetachDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenDetachDefault is n as aten.detach.default; ok is false for other nodes.
+func AsAtenDetachDefault(n *ir.Node) (v AtenDetachDefaultView, ok bool) {
+	return AtenDetachDefaultView{n}, n != nil && n.Op == ops.AtenDetachDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenDetachDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenDetachCopyDefaultView names the arguments of aten.detach_copy.default.
+type AtenDetachCopyDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenDetachCopyDefault is n as aten.detach_copy.default; ok is false for other nodes.
+func AsAtenDetachCopyDefault(n *ir.Node) (v AtenDetachCopyDefaultView, ok bool) {
+	return AtenDetachCopyDefaultView{n}, n != nil && n.Op == ops.AtenDetachCopyDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenDetachCopyDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenDiagDefaultView names the arguments of aten.diag.default.
+type AtenDiagDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenDiagDefault is n as aten.diag.default; ok is false for other nodes.
+func AsAtenDiagDefault(n *ir.Node) (v AtenDiagDefaultView, ok bool) {
+	return AtenDiagDefaultView{n}, n != nil && n.Op == ops.AtenDiagDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenDiagDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Diagonal is the argument diagonal.
+func (v AtenDiagDefaultView) Diagonal() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenDiagEmbedDefaultView names the arguments of aten.diag_embed.default.
+type AtenDiagEmbedDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenDiagEmbedDefault is n as aten.diag_embed.default; ok is false for other nodes.
+func AsAtenDiagEmbedDefault(n *ir.Node) (v AtenDiagEmbedDefaultView, ok bool) {
+	return AtenDiagEmbedDefaultView{n}, n != nil && n.Op == ops.AtenDiagEmbedDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenDiagEmbedDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Offset is the argument offset.
+func (v AtenDiagEmbedDefaultView) Offset() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Dim1 is the argument dim1.
+func (v AtenDiagEmbedDefaultView) Dim1() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Dim2 is the argument dim2.
+func (v AtenDiagEmbedDefaultView) Dim2() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AtenDiagflatDefaultView names the arguments of aten.diagflat.default.
+type AtenDiagflatDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenDiagflatDefault is n as aten.diagflat.default; ok is false for other nodes.
+func AsAtenDiagflatDefault(n *ir.Node) (v AtenDiagflatDefaultView, ok bool) {
+	return AtenDiagflatDefaultView{n}, n != nil && n.Op == ops.AtenDiagflatDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenDiagflatDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Offset is the argument offset.
+func (v AtenDiagflatDefaultView) Offset() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenDiagonalDefaultView names the arguments of aten.diagonal.default.
+type AtenDiagonalDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenDiagonalDefault is n as aten.diagonal.default; ok is false for other nodes.
+func AsAtenDiagonalDefault(n *ir.Node) (v AtenDiagonalDefaultView, ok bool) {
+	return AtenDiagonalDefaultView{n}, n != nil && n.Op == ops.AtenDiagonalDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenDiagonalDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Offset is the argument offset.
+func (v AtenDiagonalDefaultView) Offset() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Dim1 is the argument dim1.
+func (v AtenDiagonalDefaultView) Dim1() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Dim2 is the argument dim2.
+func (v AtenDiagonalDefaultView) Dim2() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AtenDiagonalCopyDefaultView names the arguments of aten.diagonal_copy.default.
+type AtenDiagonalCopyDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenDiagonalCopyDefault is n as aten.diagonal_copy.default; ok is false for other nodes.
+func AsAtenDiagonalCopyDefault(n *ir.Node) (v AtenDiagonalCopyDefaultView, ok bool) {
+	return AtenDiagonalCopyDefaultView{n}, n != nil && n.Op == ops.AtenDiagonalCopyDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenDiagonalCopyDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Offset is the argument offset.
+func (v AtenDiagonalCopyDefaultView) Offset() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Dim1 is the argument dim1.
+func (v AtenDiagonalCopyDefaultView) Dim1() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Dim2 is the argument dim2.
+func (v AtenDiagonalCopyDefaultView) Dim2() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AtenDiagonalScatterDefaultView names the arguments of aten.diagonal_scatter.default.
+type AtenDiagonalScatterDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenDiagonalScatterDefault is n as aten.diagonal_scatter.default; ok is false for other nodes.
+func AsAtenDiagonalScatterDefault(n *ir.Node) (v AtenDiagonalScatterDefaultView, ok bool) {
+	return AtenDiagonalScatterDefaultView{n}, n != nil && n.Op == ops.AtenDiagonalScatterDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenDiagonalScatterDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Src is the argument src, nil for None.
+func (v AtenDiagonalScatterDefaultView) Src() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Offset is the argument offset.
+func (v AtenDiagonalScatterDefaultView) Offset() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Dim1 is the argument dim1.
+func (v AtenDiagonalScatterDefaultView) Dim1() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Dim2 is the argument dim2.
+func (v AtenDiagonalScatterDefaultView) Dim2() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// AtenDiffDefaultView names the arguments of aten.diff.default.
+type AtenDiffDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenDiffDefault is n as aten.diff.default; ok is false for other nodes.
+func AsAtenDiffDefault(n *ir.Node) (v AtenDiffDefaultView, ok bool) {
+	return AtenDiffDefaultView{n}, n != nil && n.Op == ops.AtenDiffDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenDiffDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// N is the argument n.
+func (v AtenDiffDefaultView) N() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Dim is the argument dim.
+func (v AtenDiffDefaultView) Dim() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Prepend is the argument prepend, nil for None.
+func (v AtenDiffDefaultView) Prepend() *ir.Value {
+	return v.Node.In(3)
+}
+
+// Append is the argument append, nil for None.
+func (v AtenDiffDefaultView) Append() *ir.Value {
+	return v.Node.In(4)
+}
+
+// AtenDigammaDefaultView names the arguments of aten.digamma.default.
+type AtenDigammaDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenDigammaDefault is n as aten.digamma.default; ok is false for other nodes.
+func AsAtenDigammaDefault(n *ir.Node) (v AtenDigammaDefaultView, ok bool) {
+	return AtenDigammaDefaultView{n}, n != nil && n.Op == ops.AtenDigammaDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenDigammaDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenDimDefaultView names the arguments of aten.dim.default.
+type AtenDimDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenDimDefault is n as aten.dim.default; ok is false for other nodes.
+func AsAtenDimDefault(n *ir.Node) (v AtenDimDefaultView, ok bool) {
+	return AtenDimDefaultView{n}, n != nil && n.Op == ops.AtenDimDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenDimDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenDistDefaultView names the arguments of aten.dist.default.
+type AtenDistDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenDistDefault is n as aten.dist.default; ok is false for other nodes.
+func AsAtenDistDefault(n *ir.Node) (v AtenDistDefaultView, ok bool) {
+	return AtenDistDefaultView{n}, n != nil && n.Op == ops.AtenDistDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenDistDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other, nil for None.
+func (v AtenDistDefaultView) Other() *ir.Value {
+	return v.Node.In(1)
+}
+
+// P is the argument p.
+func (v AtenDistDefaultView) P() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenDivScalarView names the arguments of aten.div.Scalar.
+type AtenDivScalarView struct {
+	*ir.Node
+}
+
+// AsAtenDivScalar is n as aten.div.Scalar; ok is false for other nodes.
+func AsAtenDivScalar(n *ir.Node) (v AtenDivScalarView, ok bool) {
+	return AtenDivScalarView{n}, n != nil && n.Op == ops.AtenDivScalar
+}
+
+// Self is the argument self, nil for None.
+func (v AtenDivScalarView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other.
+func (v AtenDivScalarView) Other() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenDivScalarModeView names the arguments of aten.div.Scalar_mode.
+type AtenDivScalarModeView struct {
+	*ir.Node
+}
+
+// AsAtenDivScalarMode is n as aten.div.Scalar_mode; ok is false for other nodes.
+func AsAtenDivScalarMode(n *ir.Node) (v AtenDivScalarModeView, ok bool) {
+	return AtenDivScalarModeView{n}, n != nil && n.Op == ops.AtenDivScalarMode
+}
+
+// Self is the argument self, nil for None.
+func (v AtenDivScalarModeView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other.
+func (v AtenDivScalarModeView) Other() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// RoundingMode is the argument rounding_mode.
+func (v AtenDivScalarModeView) RoundingMode() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenDivTensorView names the arguments of aten.div.Tensor.
+type AtenDivTensorView struct {
+	*ir.Node
+}
+
+// AsAtenDivTensor is n as aten.div.Tensor; ok is false for other nodes.
+func AsAtenDivTensor(n *ir.Node) (v AtenDivTensorView, ok bool) {
+	return AtenDivTensorView{n}, n != nil && n.Op == ops.AtenDivTensor
+}
+
+// Self is the argument self, nil for None.
+func (v AtenDivTensorView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other, nil for None.
+func (v AtenDivTensorView) Other() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AtenDivTensorModeView names the arguments of aten.div.Tensor_mode.
+type AtenDivTensorModeView struct {
+	*ir.Node
+}
+
+// AsAtenDivTensorMode is n as aten.div.Tensor_mode; ok is false for other nodes.
+func AsAtenDivTensorMode(n *ir.Node) (v AtenDivTensorModeView, ok bool) {
+	return AtenDivTensorModeView{n}, n != nil && n.Op == ops.AtenDivTensorMode
+}
+
+// Self is the argument self, nil for None.
+func (v AtenDivTensorModeView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other, nil for None.
+func (v AtenDivTensorModeView) Other() *ir.Value {
+	return v.Node.In(1)
+}
+
+// RoundingMode is the argument rounding_mode.
+func (v AtenDivTensorModeView) RoundingMode() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenDivideScalarView names the arguments of aten.divide.Scalar.
+type AtenDivideScalarView struct {
+	*ir.Node
+}
+
+// AsAtenDivideScalar is n as aten.divide.Scalar; ok is false for other nodes.
+func AsAtenDivideScalar(n *ir.Node) (v AtenDivideScalarView, ok bool) {
+	return AtenDivideScalarView{n}, n != nil && n.Op == ops.AtenDivideScalar
+}
+
+// Self is the argument self, nil for None.
+func (v AtenDivideScalarView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other.
+func (v AtenDivideScalarView) Other() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenDivideScalarModeView names the arguments of aten.divide.Scalar_mode.
+type AtenDivideScalarModeView struct {
+	*ir.Node
+}
+
+// AsAtenDivideScalarMode is n as aten.divide.Scalar_mode; ok is false for other nodes.
+func AsAtenDivideScalarMode(n *ir.Node) (v AtenDivideScalarModeView, ok bool) {
+	return AtenDivideScalarModeView{n}, n != nil && n.Op == ops.AtenDivideScalarMode
+}
+
+// Self is the argument self, nil for None.
+func (v AtenDivideScalarModeView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other.
+func (v AtenDivideScalarModeView) Other() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// RoundingMode is the argument rounding_mode.
+func (v AtenDivideScalarModeView) RoundingMode() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenDivideTensorView names the arguments of aten.divide.Tensor.
+type AtenDivideTensorView struct {
+	*ir.Node
+}
+
+// AsAtenDivideTensor is n as aten.divide.Tensor; ok is false for other nodes.
+func AsAtenDivideTensor(n *ir.Node) (v AtenDivideTensorView, ok bool) {
+	return AtenDivideTensorView{n}, n != nil && n.Op == ops.AtenDivideTensor
+}
+
+// Self is the argument self, nil for None.
+func (v AtenDivideTensorView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other, nil for None.
+func (v AtenDivideTensorView) Other() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AtenDivideTensorModeView names the arguments of aten.divide.Tensor_mode.
+type AtenDivideTensorModeView struct {
+	*ir.Node
+}
+
+// AsAtenDivideTensorMode is n as aten.divide.Tensor_mode; ok is false for other nodes.
+func AsAtenDivideTensorMode(n *ir.Node) (v AtenDivideTensorModeView, ok bool) {
+	return AtenDivideTensorModeView{n}, n != nil && n.Op == ops.AtenDivideTensorMode
+}
+
+// Self is the argument self, nil for None.
+func (v AtenDivideTensorModeView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other, nil for None.
+func (v AtenDivideTensorModeView) Other() *ir.Value {
+	return v.Node.In(1)
+}
+
+// RoundingMode is the argument rounding_mode.
+func (v AtenDivideTensorModeView) RoundingMode() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenDotDefaultView names the arguments of aten.dot.default.
+type AtenDotDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenDotDefault is n as aten.dot.default; ok is false for other nodes.
+func AsAtenDotDefault(n *ir.Node) (v AtenDotDefaultView, ok bool) {
+	return AtenDotDefaultView{n}, n != nil && n.Op == ops.AtenDotDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenDotDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Tensor is the argument tensor, nil for None.
+func (v AtenDotDefaultView) Tensor() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AtenDropoutDefaultView names the arguments of aten.dropout.default.
+type AtenDropoutDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenDropoutDefault is n as aten.dropout.default; ok is false for other nodes.
+func AsAtenDropoutDefault(n *ir.Node) (v AtenDropoutDefaultView, ok bool) {
+	return AtenDropoutDefaultView{n}, n != nil && n.Op == ops.AtenDropoutDefault
+}
+
+// Input is the argument input, nil for None.
+func (v AtenDropoutDefaultView) Input() *ir.Value {
+	return v.Node.In(0)
+}
+
+// P is the argument p.
+func (v AtenDropoutDefaultView) P() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Train is the argument train.
+func (v AtenDropoutDefaultView) Train() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenDsplitArrayView names the arguments of aten.dsplit.array.
+type AtenDsplitArrayView struct {
+	*ir.Node
+}
+
+// AsAtenDsplitArray is n as aten.dsplit.array; ok is false for other nodes.
+func AsAtenDsplitArray(n *ir.Node) (v AtenDsplitArrayView, ok bool) {
+	return AtenDsplitArrayView{n}, n != nil && n.Op == ops.AtenDsplitArray
+}
+
+// Self is the argument self, nil for None.
+func (v AtenDsplitArrayView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Indices is the argument indices.
+func (v AtenDsplitArrayView) Indices() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenDsplitIntView names the arguments of aten.dsplit.int.
+type AtenDsplitIntView struct {
+	*ir.Node
+}
+
+// AsAtenDsplitInt is n as aten.dsplit.int; ok is false for other nodes.
+func AsAtenDsplitInt(n *ir.Node) (v AtenDsplitIntView, ok bool) {
+	return AtenDsplitIntView{n}, n != nil && n.Op == ops.AtenDsplitInt
+}
+
+// Self is the argument self, nil for None.
+func (v AtenDsplitIntView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Sections is the argument sections.
+func (v AtenDsplitIntView) Sections() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenDstackDefaultView names the arguments of aten.dstack.default.
+type AtenDstackDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenDstackDefault is n as aten.dstack.default; ok is false for other nodes.
+func AsAtenDstackDefault(n *ir.Node) (v AtenDstackDefaultView, ok bool) {
+	return AtenDstackDefaultView{n}, n != nil && n.Op == ops.AtenDstackDefault
+}
+
+// Tensors is the argument tensors.
+func (v AtenDstackDefaultView) Tensors() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// AtenEinsumDefaultView names the arguments of aten.einsum.default.
+type AtenEinsumDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenEinsumDefault is n as aten.einsum.default; ok is false for other nodes.
+func AsAtenEinsumDefault(n *ir.Node) (v AtenEinsumDefaultView, ok bool) {
+	return AtenEinsumDefaultView{n}, n != nil && n.Op == ops.AtenEinsumDefault
+}
+
+// Equation is the argument equation.
+func (v AtenEinsumDefaultView) Equation() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// Tensors is the argument tensors.
+func (v AtenEinsumDefaultView) Tensors() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Path is the argument path.
+func (v AtenEinsumDefaultView) Path() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenEluDefaultView names the arguments of aten.elu.default.
+type AtenEluDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenEluDefault is n as aten.elu.default; ok is false for other nodes.
+func AsAtenEluDefault(n *ir.Node) (v AtenEluDefaultView, ok bool) {
+	return AtenEluDefaultView{n}, n != nil && n.Op == ops.AtenEluDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenEluDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Alpha is the argument alpha.
+func (v AtenEluDefaultView) Alpha() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Scale is the argument scale.
+func (v AtenEluDefaultView) Scale() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// InputScale is the argument input_scale.
+func (v AtenEluDefaultView) InputScale() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AtenEmbeddingDefaultView names the arguments of aten.embedding.default.
+type AtenEmbeddingDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenEmbeddingDefault is n as aten.embedding.default; ok is false for other nodes.
+func AsAtenEmbeddingDefault(n *ir.Node) (v AtenEmbeddingDefaultView, ok bool) {
+	return AtenEmbeddingDefaultView{n}, n != nil && n.Op == ops.AtenEmbeddingDefault
+}
+
+// Weight is the argument weight, nil for None.
+func (v AtenEmbeddingDefaultView) Weight() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Indices is the argument indices, nil for None.
+func (v AtenEmbeddingDefaultView) Indices() *ir.Value {
+	return v.Node.In(1)
+}
+
+// PaddingIdx is the argument padding_idx.
+func (v AtenEmbeddingDefaultView) PaddingIdx() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// ScaleGradByFreq is the argument scale_grad_by_freq.
+func (v AtenEmbeddingDefaultView) ScaleGradByFreq() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Sparse is the argument sparse.
+func (v AtenEmbeddingDefaultView) Sparse() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// AtenEmbeddingBagDefaultView names the arguments of aten.embedding_bag.default.
+type AtenEmbeddingBagDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenEmbeddingBagDefault is n as aten.embedding_bag.default; ok is false for other nodes.
+func AsAtenEmbeddingBagDefault(n *ir.Node) (v AtenEmbeddingBagDefaultView, ok bool) {
+	return AtenEmbeddingBagDefaultView{n}, n != nil && n.Op == ops.AtenEmbeddingBagDefault
+}
+
+// Weight is the argument weight, nil for None.
+func (v AtenEmbeddingBagDefaultView) Weight() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Indices is the argument indices, nil for None.
+func (v AtenEmbeddingBagDefaultView) Indices() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Offsets is the argument offsets, nil for None.
+func (v AtenEmbeddingBagDefaultView) Offsets() *ir.Value {
+	return v.Node.In(2)
+}
+
+// ScaleGradByFreq is the argument scale_grad_by_freq.
+func (v AtenEmbeddingBagDefaultView) ScaleGradByFreq() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Mode is the argument mode.
+func (v AtenEmbeddingBagDefaultView) Mode() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// Sparse is the argument sparse.
+func (v AtenEmbeddingBagDefaultView) Sparse() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// PerSampleWeights is the argument per_sample_weights, nil for None.
+func (v AtenEmbeddingBagDefaultView) PerSampleWeights() *ir.Value {
+	return v.Node.In(6)
+}
+
+// IncludeLastOffset is the argument include_last_offset.
+func (v AtenEmbeddingBagDefaultView) IncludeLastOffset() ir.Arg {
+	return v.Node.Arg(7)
+}
+
+// AtenEmbeddingBagPaddingIdxView names the arguments of aten.embedding_bag.padding_idx.
+type AtenEmbeddingBagPaddingIdxView struct {
+	*ir.Node
+}
+
+// AsAtenEmbeddingBagPaddingIdx is n as aten.embedding_bag.padding_idx; ok is false for other nodes.
+func AsAtenEmbeddingBagPaddingIdx(n *ir.Node) (v AtenEmbeddingBagPaddingIdxView, ok bool) {
+	return AtenEmbeddingBagPaddingIdxView{n}, n != nil && n.Op == ops.AtenEmbeddingBagPaddingIdx
+}
+
+// Weight is the argument weight, nil for None.
+func (v AtenEmbeddingBagPaddingIdxView) Weight() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Indices is the argument indices, nil for None.
+func (v AtenEmbeddingBagPaddingIdxView) Indices() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Offsets is the argument offsets, nil for None.
+func (v AtenEmbeddingBagPaddingIdxView) Offsets() *ir.Value {
+	return v.Node.In(2)
+}
+
+// ScaleGradByFreq is the argument scale_grad_by_freq.
+func (v AtenEmbeddingBagPaddingIdxView) ScaleGradByFreq() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Mode is the argument mode.
+func (v AtenEmbeddingBagPaddingIdxView) Mode() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// Sparse is the argument sparse.
+func (v AtenEmbeddingBagPaddingIdxView) Sparse() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// PerSampleWeights is the argument per_sample_weights, nil for None.
+func (v AtenEmbeddingBagPaddingIdxView) PerSampleWeights() *ir.Value {
+	return v.Node.In(6)
+}
+
+// IncludeLastOffset is the argument include_last_offset.
+func (v AtenEmbeddingBagPaddingIdxView) IncludeLastOffset() ir.Arg {
+	return v.Node.Arg(7)
+}
+
+// PaddingIdx is the argument padding_idx.
+func (v AtenEmbeddingBagPaddingIdxView) PaddingIdx() ir.Arg {
+	return v.Node.Arg(8)
+}
+
+// AtenEmptyMemoryFormatView names the arguments of aten.empty.memory_format.
+type AtenEmptyMemoryFormatView struct {
+	*ir.Node
+}
+
+// AsAtenEmptyMemoryFormat is n as aten.empty.memory_format; ok is false for other nodes.
+func AsAtenEmptyMemoryFormat(n *ir.Node) (v AtenEmptyMemoryFormatView, ok bool) {
+	return AtenEmptyMemoryFormatView{n}, n != nil && n.Op == ops.AtenEmptyMemoryFormat
+}
+
+// Size is the argument size.
+func (v AtenEmptyMemoryFormatView) Size() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// Dtype is the argument dtype.
+func (v AtenEmptyMemoryFormatView) Dtype() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Layout is the argument layout.
+func (v AtenEmptyMemoryFormatView) Layout() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Device is the argument device.
+func (v AtenEmptyMemoryFormatView) Device() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// PinMemory is the argument pin_memory.
+func (v AtenEmptyMemoryFormatView) PinMemory() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// MemoryFormat is the argument memory_format.
+func (v AtenEmptyMemoryFormatView) MemoryFormat() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// AtenEmptyLikeDefaultView names the arguments of aten.empty_like.default.
+type AtenEmptyLikeDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenEmptyLikeDefault is n as aten.empty_like.default; ok is false for other nodes.
+func AsAtenEmptyLikeDefault(n *ir.Node) (v AtenEmptyLikeDefaultView, ok bool) {
+	return AtenEmptyLikeDefaultView{n}, n != nil && n.Op == ops.AtenEmptyLikeDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenEmptyLikeDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dtype is the argument dtype.
+func (v AtenEmptyLikeDefaultView) Dtype() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Layout is the argument layout.
+func (v AtenEmptyLikeDefaultView) Layout() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Device is the argument device.
+func (v AtenEmptyLikeDefaultView) Device() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// PinMemory is the argument pin_memory.
+func (v AtenEmptyLikeDefaultView) PinMemory() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// MemoryFormat is the argument memory_format.
+func (v AtenEmptyLikeDefaultView) MemoryFormat() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// AtenEmptyPermutedDefaultView names the arguments of aten.empty_permuted.default.
+type AtenEmptyPermutedDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenEmptyPermutedDefault is n as aten.empty_permuted.default; ok is false for other nodes.
+func AsAtenEmptyPermutedDefault(n *ir.Node) (v AtenEmptyPermutedDefaultView, ok bool) {
+	return AtenEmptyPermutedDefaultView{n}, n != nil && n.Op == ops.AtenEmptyPermutedDefault
+}
+
+// Size is the argument size.
+func (v AtenEmptyPermutedDefaultView) Size() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// PhysicalLayout is the argument physical_layout.
+func (v AtenEmptyPermutedDefaultView) PhysicalLayout() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Dtype is the argument dtype.
+func (v AtenEmptyPermutedDefaultView) Dtype() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Layout is the argument layout.
+func (v AtenEmptyPermutedDefaultView) Layout() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Device is the argument device.
+func (v AtenEmptyPermutedDefaultView) Device() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// PinMemory is the argument pin_memory.
+func (v AtenEmptyPermutedDefaultView) PinMemory() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// AtenEmptyStridedDefaultView names the arguments of aten.empty_strided.default.
+type AtenEmptyStridedDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenEmptyStridedDefault is n as aten.empty_strided.default; ok is false for other nodes.
+func AsAtenEmptyStridedDefault(n *ir.Node) (v AtenEmptyStridedDefaultView, ok bool) {
+	return AtenEmptyStridedDefaultView{n}, n != nil && n.Op == ops.AtenEmptyStridedDefault
+}
+
+// Size is the argument size.
+func (v AtenEmptyStridedDefaultView) Size() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// Stride is the argument stride.
+func (v AtenEmptyStridedDefaultView) Stride() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Dtype is the argument dtype.
+func (v AtenEmptyStridedDefaultView) Dtype() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Layout is the argument layout.
+func (v AtenEmptyStridedDefaultView) Layout() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Device is the argument device.
+func (v AtenEmptyStridedDefaultView) Device() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// PinMemory is the argument pin_memory.
+func (v AtenEmptyStridedDefaultView) PinMemory() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// AtenEqScalarView names the arguments of aten.eq.Scalar.
+type AtenEqScalarView struct {
+	*ir.Node
+}
+
+// AsAtenEqScalar is n as aten.eq.Scalar; ok is false for other nodes.
+func AsAtenEqScalar(n *ir.Node) (v AtenEqScalarView, ok bool) {
+	return AtenEqScalarView{n}, n != nil && n.Op == ops.AtenEqScalar
+}
+
+// Self is the argument self, nil for None.
+func (v AtenEqScalarView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other.
+func (v AtenEqScalarView) Other() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenEqTensorView names the arguments of aten.eq.Tensor.
+type AtenEqTensorView struct {
+	*ir.Node
+}
+
+// AsAtenEqTensor is n as aten.eq.Tensor; ok is false for other nodes.
+func AsAtenEqTensor(n *ir.Node) (v AtenEqTensorView, ok bool) {
+	return AtenEqTensorView{n}, n != nil && n.Op == ops.AtenEqTensor
+}
+
+// Self is the argument self, nil for None.
+func (v AtenEqTensorView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other, nil for None.
+func (v AtenEqTensorView) Other() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AtenEqualDefaultView names the arguments of aten.equal.default.
+type AtenEqualDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenEqualDefault is n as aten.equal.default; ok is false for other nodes.
+func AsAtenEqualDefault(n *ir.Node) (v AtenEqualDefaultView, ok bool) {
+	return AtenEqualDefaultView{n}, n != nil && n.Op == ops.AtenEqualDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenEqualDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other, nil for None.
+func (v AtenEqualDefaultView) Other() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AtenErfDefaultView names the arguments of aten.erf.default.
+type AtenErfDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenErfDefault is n as aten.erf.default; ok is false for other nodes.
+func AsAtenErfDefault(n *ir.Node) (v AtenErfDefaultView, ok bool) {
+	return AtenErfDefaultView{n}, n != nil && n.Op == ops.AtenErfDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenErfDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenErfcDefaultView names the arguments of aten.erfc.default.
+type AtenErfcDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenErfcDefault is n as aten.erfc.default; ok is false for other nodes.
+func AsAtenErfcDefault(n *ir.Node) (v AtenErfcDefaultView, ok bool) {
+	return AtenErfcDefaultView{n}, n != nil && n.Op == ops.AtenErfcDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenErfcDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenErfinvDefaultView names the arguments of aten.erfinv.default.
+type AtenErfinvDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenErfinvDefault is n as aten.erfinv.default; ok is false for other nodes.
+func AsAtenErfinvDefault(n *ir.Node) (v AtenErfinvDefaultView, ok bool) {
+	return AtenErfinvDefaultView{n}, n != nil && n.Op == ops.AtenErfinvDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenErfinvDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenExpDefaultView names the arguments of aten.exp.default.
+type AtenExpDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenExpDefault is n as aten.exp.default; ok is false for other nodes.
+func AsAtenExpDefault(n *ir.Node) (v AtenExpDefaultView, ok bool) {
+	return AtenExpDefaultView{n}, n != nil && n.Op == ops.AtenExpDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenExpDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenExp2DefaultView names the arguments of aten.exp2.default.
+type AtenExp2DefaultView struct {
+	*ir.Node
+}
+
+// AsAtenExp2Default is n as aten.exp2.default; ok is false for other nodes.
+func AsAtenExp2Default(n *ir.Node) (v AtenExp2DefaultView, ok bool) {
+	return AtenExp2DefaultView{n}, n != nil && n.Op == ops.AtenExp2Default
+}
+
+// Self is the argument self, nil for None.
+func (v AtenExp2DefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenExpandDefaultView names the arguments of aten.expand.default.
+type AtenExpandDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenExpandDefault is n as aten.expand.default; ok is false for other nodes.
+func AsAtenExpandDefault(n *ir.Node) (v AtenExpandDefaultView, ok bool) {
+	return AtenExpandDefaultView{n}, n != nil && n.Op == ops.AtenExpandDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenExpandDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Size is the argument size.
+func (v AtenExpandDefaultView) Size() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Implicit is the argument implicit.
+func (v AtenExpandDefaultView) Implicit() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenExpandAsDefaultView names the arguments of aten.expand_as.default.
+type AtenExpandAsDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenExpandAsDefault is n as aten.expand_as.default; ok is false for other nodes.
+func AsAtenExpandAsDefault(n *ir.Node) (v AtenExpandAsDefaultView, ok bool) {
+	return AtenExpandAsDefaultView{n}, n != nil && n.Op == ops.AtenExpandAsDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenExpandAsDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other, nil for None.
+func (v AtenExpandAsDefaultView) Other() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AtenExpandCopyDefaultView names the arguments of aten.expand_copy.default.
+type AtenExpandCopyDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenExpandCopyDefault is n as aten.expand_copy.default; ok is false for other nodes.
+func AsAtenExpandCopyDefault(n *ir.Node) (v AtenExpandCopyDefaultView, ok bool) {
+	return AtenExpandCopyDefaultView{n}, n != nil && n.Op == ops.AtenExpandCopyDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenExpandCopyDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Size is the argument size.
+func (v AtenExpandCopyDefaultView) Size() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Implicit is the argument implicit.
+func (v AtenExpandCopyDefaultView) Implicit() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenExpm1DefaultView names the arguments of aten.expm1.default.
+type AtenExpm1DefaultView struct {
+	*ir.Node
+}
+
+// AsAtenExpm1Default is n as aten.expm1.default; ok is false for other nodes.
+func AsAtenExpm1Default(n *ir.Node) (v AtenExpm1DefaultView, ok bool) {
+	return AtenExpm1DefaultView{n}, n != nil && n.Op == ops.AtenExpm1Default
+}
+
+// Self is the argument self, nil for None.
+func (v AtenExpm1DefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenExponentialDefaultView names the arguments of aten.exponential.default.
+type AtenExponentialDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenExponentialDefault is n as aten.exponential.default; ok is false for other nodes.
+func AsAtenExponentialDefault(n *ir.Node) (v AtenExponentialDefaultView, ok bool) {
+	return AtenExponentialDefaultView{n}, n != nil && n.Op == ops.AtenExponentialDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenExponentialDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Lambd is the argument lambd.
+func (v AtenExponentialDefaultView) Lambd() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Generator is the argument generator.
+func (v AtenExponentialDefaultView) Generator() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenEyeDefaultView names the arguments of aten.eye.default.
+type AtenEyeDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenEyeDefault is n as aten.eye.default; ok is false for other nodes.
+func AsAtenEyeDefault(n *ir.Node) (v AtenEyeDefaultView, ok bool) {
+	return AtenEyeDefaultView{n}, n != nil && n.Op == ops.AtenEyeDefault
+}
+
+// N is the argument n.
+func (v AtenEyeDefaultView) N() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// Dtype is the argument dtype.
+func (v AtenEyeDefaultView) Dtype() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Layout is the argument layout.
+func (v AtenEyeDefaultView) Layout() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Device is the argument device.
+func (v AtenEyeDefaultView) Device() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// PinMemory is the argument pin_memory.
+func (v AtenEyeDefaultView) PinMemory() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// AtenEyeMView names the arguments of aten.eye.m.
+type AtenEyeMView struct {
+	*ir.Node
+}
+
+// AsAtenEyeM is n as aten.eye.m; ok is false for other nodes.
+func AsAtenEyeM(n *ir.Node) (v AtenEyeMView, ok bool) {
+	return AtenEyeMView{n}, n != nil && n.Op == ops.AtenEyeM
+}
+
+// N is the argument n.
+func (v AtenEyeMView) N() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// M is the argument m.
+func (v AtenEyeMView) M() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Dtype is the argument dtype.
+func (v AtenEyeMView) Dtype() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Layout is the argument layout.
+func (v AtenEyeMView) Layout() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Device is the argument device.
+func (v AtenEyeMView) Device() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// PinMemory is the argument pin_memory.
+func (v AtenEyeMView) PinMemory() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// AtenFeatureAlphaDropoutDefaultView names the arguments of aten.feature_alpha_dropout.default.
+type AtenFeatureAlphaDropoutDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenFeatureAlphaDropoutDefault is n as aten.feature_alpha_dropout.default; ok is false for other nodes.
+func AsAtenFeatureAlphaDropoutDefault(n *ir.Node) (v AtenFeatureAlphaDropoutDefaultView, ok bool) {
+	return AtenFeatureAlphaDropoutDefaultView{n}, n != nil && n.Op == ops.AtenFeatureAlphaDropoutDefault
+}
+
+// Input is the argument input, nil for None.
+func (v AtenFeatureAlphaDropoutDefaultView) Input() *ir.Value {
+	return v.Node.In(0)
+}
+
+// P is the argument p.
+func (v AtenFeatureAlphaDropoutDefaultView) P() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Train is the argument train.
+func (v AtenFeatureAlphaDropoutDefaultView) Train() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenFeatureDropoutDefaultView names the arguments of aten.feature_dropout.default.
+type AtenFeatureDropoutDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenFeatureDropoutDefault is n as aten.feature_dropout.default; ok is false for other nodes.
+func AsAtenFeatureDropoutDefault(n *ir.Node) (v AtenFeatureDropoutDefaultView, ok bool) {
+	return AtenFeatureDropoutDefaultView{n}, n != nil && n.Op == ops.AtenFeatureDropoutDefault
+}
+
+// Input is the argument input, nil for None.
+func (v AtenFeatureDropoutDefaultView) Input() *ir.Value {
+	return v.Node.In(0)
+}
+
+// P is the argument p.
+func (v AtenFeatureDropoutDefaultView) P() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Train is the argument train.
+func (v AtenFeatureDropoutDefaultView) Train() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenFftFftDefaultView names the arguments of aten.fft_fft.default.
+type AtenFftFftDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenFftFftDefault is n as aten.fft_fft.default; ok is false for other nodes.
+func AsAtenFftFftDefault(n *ir.Node) (v AtenFftFftDefaultView, ok bool) {
+	return AtenFftFftDefaultView{n}, n != nil && n.Op == ops.AtenFftFftDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenFftFftDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// N is the argument n.
+func (v AtenFftFftDefaultView) N() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Dim is the argument dim.
+func (v AtenFftFftDefaultView) Dim() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Norm is the argument norm.
+func (v AtenFftFftDefaultView) Norm() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AtenFftFft2DefaultView names the arguments of aten.fft_fft2.default.
+type AtenFftFft2DefaultView struct {
+	*ir.Node
+}
+
+// AsAtenFftFft2Default is n as aten.fft_fft2.default; ok is false for other nodes.
+func AsAtenFftFft2Default(n *ir.Node) (v AtenFftFft2DefaultView, ok bool) {
+	return AtenFftFft2DefaultView{n}, n != nil && n.Op == ops.AtenFftFft2Default
+}
+
+// Self is the argument self, nil for None.
+func (v AtenFftFft2DefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// S is the argument s.
+func (v AtenFftFft2DefaultView) S() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Dim is the argument dim.
+func (v AtenFftFft2DefaultView) Dim() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Norm is the argument norm.
+func (v AtenFftFft2DefaultView) Norm() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AtenFftFftfreqDefaultView names the arguments of aten.fft_fftfreq.default.
+type AtenFftFftfreqDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenFftFftfreqDefault is n as aten.fft_fftfreq.default; ok is false for other nodes.
+func AsAtenFftFftfreqDefault(n *ir.Node) (v AtenFftFftfreqDefaultView, ok bool) {
+	return AtenFftFftfreqDefaultView{n}, n != nil && n.Op == ops.AtenFftFftfreqDefault
+}
+
+// N is the argument n.
+func (v AtenFftFftfreqDefaultView) N() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// D is the argument d.
+func (v AtenFftFftfreqDefaultView) D() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Dtype is the argument dtype.
+func (v AtenFftFftfreqDefaultView) Dtype() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Layout is the argument layout.
+func (v AtenFftFftfreqDefaultView) Layout() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Device is the argument device.
+func (v AtenFftFftfreqDefaultView) Device() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// PinMemory is the argument pin_memory.
+func (v AtenFftFftfreqDefaultView) PinMemory() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// AtenFftFftnDefaultView names the arguments of aten.fft_fftn.default.
+type AtenFftFftnDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenFftFftnDefault is n as aten.fft_fftn.default; ok is false for other nodes.
+func AsAtenFftFftnDefault(n *ir.Node) (v AtenFftFftnDefaultView, ok bool) {
+	return AtenFftFftnDefaultView{n}, n != nil && n.Op == ops.AtenFftFftnDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenFftFftnDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// S is the argument s.
+func (v AtenFftFftnDefaultView) S() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Dim is the argument dim.
+func (v AtenFftFftnDefaultView) Dim() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Norm is the argument norm.
+func (v AtenFftFftnDefaultView) Norm() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AtenFftFftshiftDefaultView names the arguments of aten.fft_fftshift.default.
+type AtenFftFftshiftDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenFftFftshiftDefault is n as aten.fft_fftshift.default; ok is false for other nodes.
+func AsAtenFftFftshiftDefault(n *ir.Node) (v AtenFftFftshiftDefaultView, ok bool) {
+	return AtenFftFftshiftDefaultView{n}, n != nil && n.Op == ops.AtenFftFftshiftDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenFftFftshiftDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dim is the argument dim.
+func (v AtenFftFftshiftDefaultView) Dim() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenFftHfftDefaultView names the arguments of aten.fft_hfft.default.
+type AtenFftHfftDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenFftHfftDefault is n as aten.fft_hfft.default; ok is false for other nodes.
+func AsAtenFftHfftDefault(n *ir.Node) (v AtenFftHfftDefaultView, ok bool) {
+	return AtenFftHfftDefaultView{n}, n != nil && n.Op == ops.AtenFftHfftDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenFftHfftDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// N is the argument n.
+func (v AtenFftHfftDefaultView) N() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Dim is the argument dim.
+func (v AtenFftHfftDefaultView) Dim() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Norm is the argument norm.
+func (v AtenFftHfftDefaultView) Norm() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AtenFftIfftDefaultView names the arguments of aten.fft_ifft.default.
+type AtenFftIfftDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenFftIfftDefault is n as aten.fft_ifft.default; ok is false for other nodes.
+func AsAtenFftIfftDefault(n *ir.Node) (v AtenFftIfftDefaultView, ok bool) {
+	return AtenFftIfftDefaultView{n}, n != nil && n.Op == ops.AtenFftIfftDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenFftIfftDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// N is the argument n.
+func (v AtenFftIfftDefaultView) N() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Dim is the argument dim.
+func (v AtenFftIfftDefaultView) Dim() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Norm is the argument norm.
+func (v AtenFftIfftDefaultView) Norm() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AtenFftIfft2DefaultView names the arguments of aten.fft_ifft2.default.
+type AtenFftIfft2DefaultView struct {
+	*ir.Node
+}
+
+// AsAtenFftIfft2Default is n as aten.fft_ifft2.default; ok is false for other nodes.
+func AsAtenFftIfft2Default(n *ir.Node) (v AtenFftIfft2DefaultView, ok bool) {
+	return AtenFftIfft2DefaultView{n}, n != nil && n.Op == ops.AtenFftIfft2Default
+}
+
+// Self is the argument self, nil for None.
+func (v AtenFftIfft2DefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// S is the argument s.
+func (v AtenFftIfft2DefaultView) S() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Dim is the argument dim.
+func (v AtenFftIfft2DefaultView) Dim() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Norm is the argument norm.
+func (v AtenFftIfft2DefaultView) Norm() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AtenFftIfftnDefaultView names the arguments of aten.fft_ifftn.default.
+type AtenFftIfftnDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenFftIfftnDefault is n as aten.fft_ifftn.default; ok is false for other nodes.
+func AsAtenFftIfftnDefault(n *ir.Node) (v AtenFftIfftnDefaultView, ok bool) {
+	return AtenFftIfftnDefaultView{n}, n != nil && n.Op == ops.AtenFftIfftnDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenFftIfftnDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// S is the argument s.
+func (v AtenFftIfftnDefaultView) S() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Dim is the argument dim.
+func (v AtenFftIfftnDefaultView) Dim() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Norm is the argument norm.
+func (v AtenFftIfftnDefaultView) Norm() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AtenFftIfftshiftDefaultView names the arguments of aten.fft_ifftshift.default.
+type AtenFftIfftshiftDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenFftIfftshiftDefault is n as aten.fft_ifftshift.default; ok is false for other nodes.
+func AsAtenFftIfftshiftDefault(n *ir.Node) (v AtenFftIfftshiftDefaultView, ok bool) {
+	return AtenFftIfftshiftDefaultView{n}, n != nil && n.Op == ops.AtenFftIfftshiftDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenFftIfftshiftDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dim is the argument dim.
+func (v AtenFftIfftshiftDefaultView) Dim() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenFftIhfftDefaultView names the arguments of aten.fft_ihfft.default.
+type AtenFftIhfftDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenFftIhfftDefault is n as aten.fft_ihfft.default; ok is false for other nodes.
+func AsAtenFftIhfftDefault(n *ir.Node) (v AtenFftIhfftDefaultView, ok bool) {
+	return AtenFftIhfftDefaultView{n}, n != nil && n.Op == ops.AtenFftIhfftDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenFftIhfftDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// N is the argument n.
+func (v AtenFftIhfftDefaultView) N() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Dim is the argument dim.
+func (v AtenFftIhfftDefaultView) Dim() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Norm is the argument norm.
+func (v AtenFftIhfftDefaultView) Norm() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AtenFftIrfftDefaultView names the arguments of aten.fft_irfft.default.
+type AtenFftIrfftDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenFftIrfftDefault is n as aten.fft_irfft.default; ok is false for other nodes.
+func AsAtenFftIrfftDefault(n *ir.Node) (v AtenFftIrfftDefaultView, ok bool) {
+	return AtenFftIrfftDefaultView{n}, n != nil && n.Op == ops.AtenFftIrfftDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenFftIrfftDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// N is the argument n.
+func (v AtenFftIrfftDefaultView) N() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Dim is the argument dim.
+func (v AtenFftIrfftDefaultView) Dim() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Norm is the argument norm.
+func (v AtenFftIrfftDefaultView) Norm() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AtenFftIrfft2DefaultView names the arguments of aten.fft_irfft2.default.
+type AtenFftIrfft2DefaultView struct {
+	*ir.Node
+}
+
+// AsAtenFftIrfft2Default is n as aten.fft_irfft2.default; ok is false for other nodes.
+func AsAtenFftIrfft2Default(n *ir.Node) (v AtenFftIrfft2DefaultView, ok bool) {
+	return AtenFftIrfft2DefaultView{n}, n != nil && n.Op == ops.AtenFftIrfft2Default
+}
+
+// Self is the argument self, nil for None.
+func (v AtenFftIrfft2DefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// S is the argument s.
+func (v AtenFftIrfft2DefaultView) S() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Dim is the argument dim.
+func (v AtenFftIrfft2DefaultView) Dim() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Norm is the argument norm.
+func (v AtenFftIrfft2DefaultView) Norm() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AtenFftIrfftnDefaultView names the arguments of aten.fft_irfftn.default.
+type AtenFftIrfftnDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenFftIrfftnDefault is n as aten.fft_irfftn.default; ok is false for other nodes.
+func AsAtenFftIrfftnDefault(n *ir.Node) (v AtenFftIrfftnDefaultView, ok bool) {
+	return AtenFftIrfftnDefaultView{n}, n != nil && n.Op == ops.AtenFftIrfftnDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenFftIrfftnDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// S is the argument s.
+func (v AtenFftIrfftnDefaultView) S() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Dim is the argument dim.
+func (v AtenFftIrfftnDefaultView) Dim() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Norm is the argument norm.
+func (v AtenFftIrfftnDefaultView) Norm() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AtenFftRfftDefaultView names the arguments of aten.fft_rfft.default.
+type AtenFftRfftDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenFftRfftDefault is n as aten.fft_rfft.default; ok is false for other nodes.
+func AsAtenFftRfftDefault(n *ir.Node) (v AtenFftRfftDefaultView, ok bool) {
+	return AtenFftRfftDefaultView{n}, n != nil && n.Op == ops.AtenFftRfftDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenFftRfftDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// N is the argument n.
+func (v AtenFftRfftDefaultView) N() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Dim is the argument dim.
+func (v AtenFftRfftDefaultView) Dim() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Norm is the argument norm.
+func (v AtenFftRfftDefaultView) Norm() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AtenFftRfft2DefaultView names the arguments of aten.fft_rfft2.default.
+type AtenFftRfft2DefaultView struct {
+	*ir.Node
+}
+
+// AsAtenFftRfft2Default is n as aten.fft_rfft2.default; ok is false for other nodes.
+func AsAtenFftRfft2Default(n *ir.Node) (v AtenFftRfft2DefaultView, ok bool) {
+	return AtenFftRfft2DefaultView{n}, n != nil && n.Op == ops.AtenFftRfft2Default
+}
+
+// Self is the argument self, nil for None.
+func (v AtenFftRfft2DefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// S is the argument s.
+func (v AtenFftRfft2DefaultView) S() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Dim is the argument dim.
+func (v AtenFftRfft2DefaultView) Dim() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Norm is the argument norm.
+func (v AtenFftRfft2DefaultView) Norm() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AtenFftRfftfreqDefaultView names the arguments of aten.fft_rfftfreq.default.
+type AtenFftRfftfreqDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenFftRfftfreqDefault is n as aten.fft_rfftfreq.default; ok is false for other nodes.
+func AsAtenFftRfftfreqDefault(n *ir.Node) (v AtenFftRfftfreqDefaultView, ok bool) {
+	return AtenFftRfftfreqDefaultView{n}, n != nil && n.Op == ops.AtenFftRfftfreqDefault
+}
+
+// N is the argument n.
+func (v AtenFftRfftfreqDefaultView) N() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// D is the argument d.
+func (v AtenFftRfftfreqDefaultView) D() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Dtype is the argument dtype.
+func (v AtenFftRfftfreqDefaultView) Dtype() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Layout is the argument layout.
+func (v AtenFftRfftfreqDefaultView) Layout() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Device is the argument device.
+func (v AtenFftRfftfreqDefaultView) Device() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// PinMemory is the argument pin_memory.
+func (v AtenFftRfftfreqDefaultView) PinMemory() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// AtenFftRfftnDefaultView names the arguments of aten.fft_rfftn.default.
+type AtenFftRfftnDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenFftRfftnDefault is n as aten.fft_rfftn.default; ok is false for other nodes.
+func AsAtenFftRfftnDefault(n *ir.Node) (v AtenFftRfftnDefaultView, ok bool) {
+	return AtenFftRfftnDefaultView{n}, n != nil && n.Op == ops.AtenFftRfftnDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenFftRfftnDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// S is the argument s.
+func (v AtenFftRfftnDefaultView) S() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Dim is the argument dim.
+func (v AtenFftRfftnDefaultView) Dim() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Norm is the argument norm.
+func (v AtenFftRfftnDefaultView) Norm() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AtenFillScalarView names the arguments of aten.fill.Scalar.
+type AtenFillScalarView struct {
+	*ir.Node
+}
+
+// AsAtenFillScalar is n as aten.fill.Scalar; ok is false for other nodes.
+func AsAtenFillScalar(n *ir.Node) (v AtenFillScalarView, ok bool) {
+	return AtenFillScalarView{n}, n != nil && n.Op == ops.AtenFillScalar
+}
+
+// Self is the argument self, nil for None.
+func (v AtenFillScalarView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Value is the argument value.
+func (v AtenFillScalarView) Value() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenFillTensorView names the arguments of aten.fill.Tensor.
+type AtenFillTensorView struct {
+	*ir.Node
+}
+
+// AsAtenFillTensor is n as aten.fill.Tensor; ok is false for other nodes.
+func AsAtenFillTensor(n *ir.Node) (v AtenFillTensorView, ok bool) {
+	return AtenFillTensorView{n}, n != nil && n.Op == ops.AtenFillTensor
+}
+
+// Self is the argument self, nil for None.
+func (v AtenFillTensorView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Value is the argument value, nil for None.
+func (v AtenFillTensorView) Value() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AtenFixDefaultView names the arguments of aten.fix.default.
+type AtenFixDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenFixDefault is n as aten.fix.default; ok is false for other nodes.
+func AsAtenFixDefault(n *ir.Node) (v AtenFixDefaultView, ok bool) {
+	return AtenFixDefaultView{n}, n != nil && n.Op == ops.AtenFixDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenFixDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenFlattenUsingIntsView names the arguments of aten.flatten.using_ints.
+type AtenFlattenUsingIntsView struct {
+	*ir.Node
+}
+
+// AsAtenFlattenUsingInts is n as aten.flatten.using_ints; ok is false for other nodes.
+func AsAtenFlattenUsingInts(n *ir.Node) (v AtenFlattenUsingIntsView, ok bool) {
+	return AtenFlattenUsingIntsView{n}, n != nil && n.Op == ops.AtenFlattenUsingInts
+}
+
+// Self is the argument self, nil for None.
+func (v AtenFlattenUsingIntsView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// StartDim is the argument start_dim.
+func (v AtenFlattenUsingIntsView) StartDim() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// EndDim is the argument end_dim.
+func (v AtenFlattenUsingIntsView) EndDim() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenFlipDefaultView names the arguments of aten.flip.default.
+type AtenFlipDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenFlipDefault is n as aten.flip.default; ok is false for other nodes.
+func AsAtenFlipDefault(n *ir.Node) (v AtenFlipDefaultView, ok bool) {
+	return AtenFlipDefaultView{n}, n != nil && n.Op == ops.AtenFlipDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenFlipDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dims is the argument dims.
+func (v AtenFlipDefaultView) Dims() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenFliplrDefaultView names the arguments of aten.fliplr.default.
+type AtenFliplrDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenFliplrDefault is n as aten.fliplr.default; ok is false for other nodes.
+func AsAtenFliplrDefault(n *ir.Node) (v AtenFliplrDefaultView, ok bool) {
+	return AtenFliplrDefaultView{n}, n != nil && n.Op == ops.AtenFliplrDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenFliplrDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenFlipudDefaultView names the arguments of aten.flipud.default.
+type AtenFlipudDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenFlipudDefault is n as aten.flipud.default; ok is false for other nodes.
+func AsAtenFlipudDefault(n *ir.Node) (v AtenFlipudDefaultView, ok bool) {
+	return AtenFlipudDefaultView{n}, n != nil && n.Op == ops.AtenFlipudDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenFlipudDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenFloatPowerScalarView names the arguments of aten.float_power.Scalar.
+type AtenFloatPowerScalarView struct {
+	*ir.Node
+}
+
+// AsAtenFloatPowerScalar is n as aten.float_power.Scalar; ok is false for other nodes.
+func AsAtenFloatPowerScalar(n *ir.Node) (v AtenFloatPowerScalarView, ok bool) {
+	return AtenFloatPowerScalarView{n}, n != nil && n.Op == ops.AtenFloatPowerScalar
+}
+
+// Self is the argument self.
+func (v AtenFloatPowerScalarView) Self() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// Exponent is the argument exponent, nil for None.
+func (v AtenFloatPowerScalarView) Exponent() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AtenFloatPowerTensorScalarView names the arguments of aten.float_power.Tensor_Scalar.
+type AtenFloatPowerTensorScalarView struct {
+	*ir.Node
+}
+
+// AsAtenFloatPowerTensorScalar is n as aten.float_power.Tensor_Scalar; ok is false for other nodes.
+func AsAtenFloatPowerTensorScalar(n *ir.Node) (v AtenFloatPowerTensorScalarView, ok bool) {
+	return AtenFloatPowerTensorScalarView{n}, n != nil && n.Op == ops.AtenFloatPowerTensorScalar
+}
+
+// Self is the argument self, nil for None.
+func (v AtenFloatPowerTensorScalarView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Exponent is the argument exponent.
+func (v AtenFloatPowerTensorScalarView) Exponent() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenFloatPowerTensorTensorView names the arguments of aten.float_power.Tensor_Tensor.
+type AtenFloatPowerTensorTensorView struct {
+	*ir.Node
+}
+
+// AsAtenFloatPowerTensorTensor is n as aten.float_power.Tensor_Tensor; ok is false for other nodes.
+func AsAtenFloatPowerTensorTensor(n *ir.Node) (v AtenFloatPowerTensorTensorView, ok bool) {
+	return AtenFloatPowerTensorTensorView{n}, n != nil && n.Op == ops.AtenFloatPowerTensorTensor
+}
+
+// Self is the argument self, nil for None.
+func (v AtenFloatPowerTensorTensorView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Exponent is the argument exponent, nil for None.
+func (v AtenFloatPowerTensorTensorView) Exponent() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AtenFloorDefaultView names the arguments of aten.floor.default.
+type AtenFloorDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenFloorDefault is n as aten.floor.default; ok is false for other nodes.
+func AsAtenFloorDefault(n *ir.Node) (v AtenFloorDefaultView, ok bool) {
+	return AtenFloorDefaultView{n}, n != nil && n.Op == ops.AtenFloorDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenFloorDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenFloorDivideScalarView names the arguments of aten.floor_divide.Scalar.
+type AtenFloorDivideScalarView struct {
+	*ir.Node
+}
+
+// AsAtenFloorDivideScalar is n as aten.floor_divide.Scalar; ok is false for other nodes.
+func AsAtenFloorDivideScalar(n *ir.Node) (v AtenFloorDivideScalarView, ok bool) {
+	return AtenFloorDivideScalarView{n}, n != nil && n.Op == ops.AtenFloorDivideScalar
+}
+
+// Self is the argument self, nil for None.
+func (v AtenFloorDivideScalarView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other.
+func (v AtenFloorDivideScalarView) Other() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenFloorDivideDefaultView names the arguments of aten.floor_divide.default.
+type AtenFloorDivideDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenFloorDivideDefault is n as aten.floor_divide.default; ok is false for other nodes.
+func AsAtenFloorDivideDefault(n *ir.Node) (v AtenFloorDivideDefaultView, ok bool) {
+	return AtenFloorDivideDefaultView{n}, n != nil && n.Op == ops.AtenFloorDivideDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenFloorDivideDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other, nil for None.
+func (v AtenFloorDivideDefaultView) Other() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AtenFmaxDefaultView names the arguments of aten.fmax.default.
+type AtenFmaxDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenFmaxDefault is n as aten.fmax.default; ok is false for other nodes.
+func AsAtenFmaxDefault(n *ir.Node) (v AtenFmaxDefaultView, ok bool) {
+	return AtenFmaxDefaultView{n}, n != nil && n.Op == ops.AtenFmaxDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenFmaxDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other, nil for None.
+func (v AtenFmaxDefaultView) Other() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AtenFminDefaultView names the arguments of aten.fmin.default.
+type AtenFminDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenFminDefault is n as aten.fmin.default; ok is false for other nodes.
+func AsAtenFminDefault(n *ir.Node) (v AtenFminDefaultView, ok bool) {
+	return AtenFminDefaultView{n}, n != nil && n.Op == ops.AtenFminDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenFminDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other, nil for None.
+func (v AtenFminDefaultView) Other() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AtenFmodScalarView names the arguments of aten.fmod.Scalar.
+type AtenFmodScalarView struct {
+	*ir.Node
+}
+
+// AsAtenFmodScalar is n as aten.fmod.Scalar; ok is false for other nodes.
+func AsAtenFmodScalar(n *ir.Node) (v AtenFmodScalarView, ok bool) {
+	return AtenFmodScalarView{n}, n != nil && n.Op == ops.AtenFmodScalar
+}
+
+// Self is the argument self, nil for None.
+func (v AtenFmodScalarView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other.
+func (v AtenFmodScalarView) Other() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenFmodTensorView names the arguments of aten.fmod.Tensor.
+type AtenFmodTensorView struct {
+	*ir.Node
+}
+
+// AsAtenFmodTensor is n as aten.fmod.Tensor; ok is false for other nodes.
+func AsAtenFmodTensor(n *ir.Node) (v AtenFmodTensorView, ok bool) {
+	return AtenFmodTensorView{n}, n != nil && n.Op == ops.AtenFmodTensor
+}
+
+// Self is the argument self, nil for None.
+func (v AtenFmodTensorView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other, nil for None.
+func (v AtenFmodTensorView) Other() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AtenFracDefaultView names the arguments of aten.frac.default.
+type AtenFracDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenFracDefault is n as aten.frac.default; ok is false for other nodes.
+func AsAtenFracDefault(n *ir.Node) (v AtenFracDefaultView, ok bool) {
+	return AtenFracDefaultView{n}, n != nil && n.Op == ops.AtenFracDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenFracDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenFractionalMaxPool2dDefaultView names the arguments of aten.fractional_max_pool2d.default.
+type AtenFractionalMaxPool2dDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenFractionalMaxPool2dDefault is n as aten.fractional_max_pool2d.default; ok is false for other nodes.
+func AsAtenFractionalMaxPool2dDefault(n *ir.Node) (v AtenFractionalMaxPool2dDefaultView, ok bool) {
+	return AtenFractionalMaxPool2dDefaultView{n}, n != nil && n.Op == ops.AtenFractionalMaxPool2dDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenFractionalMaxPool2dDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// KernelSize is the argument kernel_size.
+func (v AtenFractionalMaxPool2dDefaultView) KernelSize() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// OutputSize is the argument output_size.
+func (v AtenFractionalMaxPool2dDefaultView) OutputSize() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// RandomSamples is the argument random_samples, nil for None.
+func (v AtenFractionalMaxPool2dDefaultView) RandomSamples() *ir.Value {
+	return v.Node.In(3)
+}
+
+// AtenFrexpTensorView names the arguments of aten.frexp.Tensor.
+type AtenFrexpTensorView struct {
+	*ir.Node
+}
+
+// AsAtenFrexpTensor is n as aten.frexp.Tensor; ok is false for other nodes.
+func AsAtenFrexpTensor(n *ir.Node) (v AtenFrexpTensorView, ok bool) {
+	return AtenFrexpTensorView{n}, n != nil && n.Op == ops.AtenFrexpTensor
+}
+
+// Self is the argument self, nil for None.
+func (v AtenFrexpTensorView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenFrobeniusNormDimView names the arguments of aten.frobenius_norm.dim.
+type AtenFrobeniusNormDimView struct {
+	*ir.Node
+}
+
+// AsAtenFrobeniusNormDim is n as aten.frobenius_norm.dim; ok is false for other nodes.
+func AsAtenFrobeniusNormDim(n *ir.Node) (v AtenFrobeniusNormDimView, ok bool) {
+	return AtenFrobeniusNormDimView{n}, n != nil && n.Op == ops.AtenFrobeniusNormDim
+}
+
+// Self is the argument self, nil for None.
+func (v AtenFrobeniusNormDimView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dim is the argument dim.
+func (v AtenFrobeniusNormDimView) Dim() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Keepdim is the argument keepdim.
+func (v AtenFrobeniusNormDimView) Keepdim() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenFullDefaultView names the arguments of aten.full.default.
+type AtenFullDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenFullDefault is n as aten.full.default; ok is false for other nodes.
+func AsAtenFullDefault(n *ir.Node) (v AtenFullDefaultView, ok bool) {
+	return AtenFullDefaultView{n}, n != nil && n.Op == ops.AtenFullDefault
+}
+
+// Size is the argument size.
+func (v AtenFullDefaultView) Size() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// FillValue is the argument fill_value.
+func (v AtenFullDefaultView) FillValue() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Dtype is the argument dtype.
+func (v AtenFullDefaultView) Dtype() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Layout is the argument layout.
+func (v AtenFullDefaultView) Layout() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Device is the argument device.
+func (v AtenFullDefaultView) Device() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// PinMemory is the argument pin_memory.
+func (v AtenFullDefaultView) PinMemory() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// AtenFullLikeDefaultView names the arguments of aten.full_like.default.
+type AtenFullLikeDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenFullLikeDefault is n as aten.full_like.default; ok is false for other nodes.
+func AsAtenFullLikeDefault(n *ir.Node) (v AtenFullLikeDefaultView, ok bool) {
+	return AtenFullLikeDefaultView{n}, n != nil && n.Op == ops.AtenFullLikeDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenFullLikeDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// FillValue is the argument fill_value.
+func (v AtenFullLikeDefaultView) FillValue() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Dtype is the argument dtype.
+func (v AtenFullLikeDefaultView) Dtype() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Layout is the argument layout.
+func (v AtenFullLikeDefaultView) Layout() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Device is the argument device.
+func (v AtenFullLikeDefaultView) Device() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// PinMemory is the argument pin_memory.
+func (v AtenFullLikeDefaultView) PinMemory() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// MemoryFormat is the argument memory_format.
+func (v AtenFullLikeDefaultView) MemoryFormat() ir.Arg {
+	return v.Node.Arg(6)
+}
+
+// AtenGatherDefaultView names the arguments of aten.gather.default.
+type AtenGatherDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenGatherDefault is n as aten.gather.default; ok is false for other nodes.
+func AsAtenGatherDefault(n *ir.Node) (v AtenGatherDefaultView, ok bool) {
+	return AtenGatherDefaultView{n}, n != nil && n.Op == ops.AtenGatherDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenGatherDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dim is the argument dim.
+func (v AtenGatherDefaultView) Dim() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Index is the argument index, nil for None.
+func (v AtenGatherDefaultView) Index() *ir.Value {
+	return v.Node.In(2)
+}
+
+// SparseGrad is the argument sparse_grad.
+func (v AtenGatherDefaultView) SparseGrad() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AtenGcdDefaultView names the arguments of aten.gcd.default.
+type AtenGcdDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenGcdDefault is n as aten.gcd.default; ok is false for other nodes.
+func AsAtenGcdDefault(n *ir.Node) (v AtenGcdDefaultView, ok bool) {
+	return AtenGcdDefaultView{n}, n != nil && n.Op == ops.AtenGcdDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenGcdDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other, nil for None.
+func (v AtenGcdDefaultView) Other() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AtenGeScalarView names the arguments of aten.ge.Scalar.
+type AtenGeScalarView struct {
+	*ir.Node
+}
+
+// AsAtenGeScalar is n as aten.ge.Scalar; ok is false for other nodes.
+func AsAtenGeScalar(n *ir.Node) (v AtenGeScalarView, ok bool) {
+	return AtenGeScalarView{n}, n != nil && n.Op == ops.AtenGeScalar
+}
+
+// Self is the argument self, nil for None.
+func (v AtenGeScalarView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other.
+func (v AtenGeScalarView) Other() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenGeTensorView names the arguments of aten.ge.Tensor.
+type AtenGeTensorView struct {
+	*ir.Node
+}
+
+// AsAtenGeTensor is n as aten.ge.Tensor; ok is false for other nodes.
+func AsAtenGeTensor(n *ir.Node) (v AtenGeTensorView, ok bool) {
+	return AtenGeTensorView{n}, n != nil && n.Op == ops.AtenGeTensor
+}
+
+// Self is the argument self, nil for None.
+func (v AtenGeTensorView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other, nil for None.
+func (v AtenGeTensorView) Other() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AtenGeluDefaultView names the arguments of aten.gelu.default.
+type AtenGeluDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenGeluDefault is n as aten.gelu.default; ok is false for other nodes.
+func AsAtenGeluDefault(n *ir.Node) (v AtenGeluDefaultView, ok bool) {
+	return AtenGeluDefaultView{n}, n != nil && n.Op == ops.AtenGeluDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenGeluDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Approximate is the argument approximate.
+func (v AtenGeluDefaultView) Approximate() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenGerDefaultView names the arguments of aten.ger.default.
+type AtenGerDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenGerDefault is n as aten.ger.default; ok is false for other nodes.
+func AsAtenGerDefault(n *ir.Node) (v AtenGerDefaultView, ok bool) {
+	return AtenGerDefaultView{n}, n != nil && n.Op == ops.AtenGerDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenGerDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Vec2 is the argument vec2, nil for None.
+func (v AtenGerDefaultView) Vec2() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AtenGluDefaultView names the arguments of aten.glu.default.
+type AtenGluDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenGluDefault is n as aten.glu.default; ok is false for other nodes.
+func AsAtenGluDefault(n *ir.Node) (v AtenGluDefaultView, ok bool) {
+	return AtenGluDefaultView{n}, n != nil && n.Op == ops.AtenGluDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenGluDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dim is the argument dim.
+func (v AtenGluDefaultView) Dim() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenGreaterScalarView names the arguments of aten.greater.Scalar.
+type AtenGreaterScalarView struct {
+	*ir.Node
+}
+
+// AsAtenGreaterScalar is n as aten.greater.Scalar; ok is false for other nodes.
+func AsAtenGreaterScalar(n *ir.Node) (v AtenGreaterScalarView, ok bool) {
+	return AtenGreaterScalarView{n}, n != nil && n.Op == ops.AtenGreaterScalar
+}
+
+// Self is the argument self, nil for None.
+func (v AtenGreaterScalarView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other.
+func (v AtenGreaterScalarView) Other() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenGreaterTensorView names the arguments of aten.greater.Tensor.
+type AtenGreaterTensorView struct {
+	*ir.Node
+}
+
+// AsAtenGreaterTensor is n as aten.greater.Tensor; ok is false for other nodes.
+func AsAtenGreaterTensor(n *ir.Node) (v AtenGreaterTensorView, ok bool) {
+	return AtenGreaterTensorView{n}, n != nil && n.Op == ops.AtenGreaterTensor
+}
+
+// Self is the argument self, nil for None.
+func (v AtenGreaterTensorView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other, nil for None.
+func (v AtenGreaterTensorView) Other() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AtenGreaterEqualScalarView names the arguments of aten.greater_equal.Scalar.
+type AtenGreaterEqualScalarView struct {
+	*ir.Node
+}
+
+// AsAtenGreaterEqualScalar is n as aten.greater_equal.Scalar; ok is false for other nodes.
+func AsAtenGreaterEqualScalar(n *ir.Node) (v AtenGreaterEqualScalarView, ok bool) {
+	return AtenGreaterEqualScalarView{n}, n != nil && n.Op == ops.AtenGreaterEqualScalar
+}
+
+// Self is the argument self, nil for None.
+func (v AtenGreaterEqualScalarView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other.
+func (v AtenGreaterEqualScalarView) Other() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenGreaterEqualTensorView names the arguments of aten.greater_equal.Tensor.
+type AtenGreaterEqualTensorView struct {
+	*ir.Node
+}
+
+// AsAtenGreaterEqualTensor is n as aten.greater_equal.Tensor; ok is false for other nodes.
+func AsAtenGreaterEqualTensor(n *ir.Node) (v AtenGreaterEqualTensorView, ok bool) {
+	return AtenGreaterEqualTensorView{n}, n != nil && n.Op == ops.AtenGreaterEqualTensor
+}
+
+// Self is the argument self, nil for None.
+func (v AtenGreaterEqualTensorView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other, nil for None.
+func (v AtenGreaterEqualTensorView) Other() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AtenGridSamplerDefaultView names the arguments of aten.grid_sampler.default.
+type AtenGridSamplerDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenGridSamplerDefault is n as aten.grid_sampler.default; ok is false for other nodes.
+func AsAtenGridSamplerDefault(n *ir.Node) (v AtenGridSamplerDefaultView, ok bool) {
+	return AtenGridSamplerDefaultView{n}, n != nil && n.Op == ops.AtenGridSamplerDefault
+}
+
+// Input is the argument input, nil for None.
+func (v AtenGridSamplerDefaultView) Input() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Grid is the argument grid, nil for None.
+func (v AtenGridSamplerDefaultView) Grid() *ir.Value {
+	return v.Node.In(1)
+}
+
+// InterpolationMode is the argument interpolation_mode.
+func (v AtenGridSamplerDefaultView) InterpolationMode() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// PaddingMode is the argument padding_mode.
+func (v AtenGridSamplerDefaultView) PaddingMode() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AlignCorners is the argument align_corners.
+func (v AtenGridSamplerDefaultView) AlignCorners() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// AtenGridSampler2dDefaultView names the arguments of aten.grid_sampler_2d.default.
+type AtenGridSampler2dDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenGridSampler2dDefault is n as aten.grid_sampler_2d.default; ok is false for other nodes.
+func AsAtenGridSampler2dDefault(n *ir.Node) (v AtenGridSampler2dDefaultView, ok bool) {
+	return AtenGridSampler2dDefaultView{n}, n != nil && n.Op == ops.AtenGridSampler2dDefault
+}
+
+// Input is the argument input, nil for None.
+func (v AtenGridSampler2dDefaultView) Input() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Grid is the argument grid, nil for None.
+func (v AtenGridSampler2dDefaultView) Grid() *ir.Value {
+	return v.Node.In(1)
+}
+
+// InterpolationMode is the argument interpolation_mode.
+func (v AtenGridSampler2dDefaultView) InterpolationMode() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// PaddingMode is the argument padding_mode.
+func (v AtenGridSampler2dDefaultView) PaddingMode() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AlignCorners is the argument align_corners.
+func (v AtenGridSampler2dDefaultView) AlignCorners() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// AtenGridSampler3dDefaultView names the arguments of aten.grid_sampler_3d.default.
+type AtenGridSampler3dDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenGridSampler3dDefault is n as aten.grid_sampler_3d.default; ok is false for other nodes.
+func AsAtenGridSampler3dDefault(n *ir.Node) (v AtenGridSampler3dDefaultView, ok bool) {
+	return AtenGridSampler3dDefaultView{n}, n != nil && n.Op == ops.AtenGridSampler3dDefault
+}
+
+// Input is the argument input, nil for None.
+func (v AtenGridSampler3dDefaultView) Input() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Grid is the argument grid, nil for None.
+func (v AtenGridSampler3dDefaultView) Grid() *ir.Value {
+	return v.Node.In(1)
+}
+
+// InterpolationMode is the argument interpolation_mode.
+func (v AtenGridSampler3dDefaultView) InterpolationMode() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// PaddingMode is the argument padding_mode.
+func (v AtenGridSampler3dDefaultView) PaddingMode() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AlignCorners is the argument align_corners.
+func (v AtenGridSampler3dDefaultView) AlignCorners() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// AtenGroupNormDefaultView names the arguments of aten.group_norm.default.
+type AtenGroupNormDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenGroupNormDefault is n as aten.group_norm.default; ok is false for other nodes.
+func AsAtenGroupNormDefault(n *ir.Node) (v AtenGroupNormDefaultView, ok bool) {
+	return AtenGroupNormDefaultView{n}, n != nil && n.Op == ops.AtenGroupNormDefault
+}
+
+// Input is the argument input, nil for None.
+func (v AtenGroupNormDefaultView) Input() *ir.Value {
+	return v.Node.In(0)
+}
+
+// NumGroups is the argument num_groups.
+func (v AtenGroupNormDefaultView) NumGroups() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Weight is the argument weight, nil for None.
+func (v AtenGroupNormDefaultView) Weight() *ir.Value {
+	return v.Node.In(2)
+}
+
+// Bias is the argument bias, nil for None.
+func (v AtenGroupNormDefaultView) Bias() *ir.Value {
+	return v.Node.In(3)
+}
+
+// Eps is the argument eps.
+func (v AtenGroupNormDefaultView) Eps() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// CudnnEnabled is the argument cudnn_enabled.
+func (v AtenGroupNormDefaultView) CudnnEnabled() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// AtenGruInputView names the arguments of aten.gru.input.
+type AtenGruInputView struct {
+	*ir.Node
+}
+
+// AsAtenGruInput is n as aten.gru.input; ok is false for other nodes.
+func AsAtenGruInput(n *ir.Node) (v AtenGruInputView, ok bool) {
+	return AtenGruInputView{n}, n != nil && n.Op == ops.AtenGruInput
+}
+
+// Input is the argument input, nil for None.
+func (v AtenGruInputView) Input() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Hx is the argument hx, nil for None.
+func (v AtenGruInputView) Hx() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Params is the argument params.
+func (v AtenGruInputView) Params() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// HasBiases is the argument has_biases.
+func (v AtenGruInputView) HasBiases() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// NumLayers is the argument num_layers.
+func (v AtenGruInputView) NumLayers() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// Dropout is the argument dropout.
+func (v AtenGruInputView) Dropout() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// Train is the argument train.
+func (v AtenGruInputView) Train() ir.Arg {
+	return v.Node.Arg(6)
+}
+
+// Bidirectional is the argument bidirectional.
+func (v AtenGruInputView) Bidirectional() ir.Arg {
+	return v.Node.Arg(7)
+}
+
+// BatchFirst is the argument batch_first.
+func (v AtenGruInputView) BatchFirst() ir.Arg {
+	return v.Node.Arg(8)
+}
+
+// AtenGruCellDefaultView names the arguments of aten.gru_cell.default.
+type AtenGruCellDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenGruCellDefault is n as aten.gru_cell.default; ok is false for other nodes.
+func AsAtenGruCellDefault(n *ir.Node) (v AtenGruCellDefaultView, ok bool) {
+	return AtenGruCellDefaultView{n}, n != nil && n.Op == ops.AtenGruCellDefault
+}
+
+// Input is the argument input, nil for None.
+func (v AtenGruCellDefaultView) Input() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Hx is the argument hx, nil for None.
+func (v AtenGruCellDefaultView) Hx() *ir.Value {
+	return v.Node.In(1)
+}
+
+// WIh is the argument w_ih, nil for None.
+func (v AtenGruCellDefaultView) WIh() *ir.Value {
+	return v.Node.In(2)
+}
+
+// WHh is the argument w_hh, nil for None.
+func (v AtenGruCellDefaultView) WHh() *ir.Value {
+	return v.Node.In(3)
+}
+
+// BIh is the argument b_ih, nil for None.
+func (v AtenGruCellDefaultView) BIh() *ir.Value {
+	return v.Node.In(4)
+}
+
+// BHh is the argument b_hh, nil for None.
+func (v AtenGruCellDefaultView) BHh() *ir.Value {
+	return v.Node.In(5)
+}
+
+// AtenGtScalarView names the arguments of aten.gt.Scalar.
+type AtenGtScalarView struct {
+	*ir.Node
+}
+
+// AsAtenGtScalar is n as aten.gt.Scalar; ok is false for other nodes.
+func AsAtenGtScalar(n *ir.Node) (v AtenGtScalarView, ok bool) {
+	return AtenGtScalarView{n}, n != nil && n.Op == ops.AtenGtScalar
+}
+
+// Self is the argument self, nil for None.
+func (v AtenGtScalarView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other.
+func (v AtenGtScalarView) Other() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenGtTensorView names the arguments of aten.gt.Tensor.
+type AtenGtTensorView struct {
+	*ir.Node
+}
+
+// AsAtenGtTensor is n as aten.gt.Tensor; ok is false for other nodes.
+func AsAtenGtTensor(n *ir.Node) (v AtenGtTensorView, ok bool) {
+	return AtenGtTensorView{n}, n != nil && n.Op == ops.AtenGtTensor
+}
+
+// Self is the argument self, nil for None.
+func (v AtenGtTensorView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other, nil for None.
+func (v AtenGtTensorView) Other() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AtenHammingWindowDefaultView names the arguments of aten.hamming_window.default.
+type AtenHammingWindowDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenHammingWindowDefault is n as aten.hamming_window.default; ok is false for other nodes.
+func AsAtenHammingWindowDefault(n *ir.Node) (v AtenHammingWindowDefaultView, ok bool) {
+	return AtenHammingWindowDefaultView{n}, n != nil && n.Op == ops.AtenHammingWindowDefault
+}
+
+// WindowLength is the argument window_length.
+func (v AtenHammingWindowDefaultView) WindowLength() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// Dtype is the argument dtype.
+func (v AtenHammingWindowDefaultView) Dtype() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Layout is the argument layout.
+func (v AtenHammingWindowDefaultView) Layout() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Device is the argument device.
+func (v AtenHammingWindowDefaultView) Device() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// PinMemory is the argument pin_memory.
+func (v AtenHammingWindowDefaultView) PinMemory() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// AtenHammingWindowPeriodicView names the arguments of aten.hamming_window.periodic.
+type AtenHammingWindowPeriodicView struct {
+	*ir.Node
+}
+
+// AsAtenHammingWindowPeriodic is n as aten.hamming_window.periodic; ok is false for other nodes.
+func AsAtenHammingWindowPeriodic(n *ir.Node) (v AtenHammingWindowPeriodicView, ok bool) {
+	return AtenHammingWindowPeriodicView{n}, n != nil && n.Op == ops.AtenHammingWindowPeriodic
+}
+
+// WindowLength is the argument window_length.
+func (v AtenHammingWindowPeriodicView) WindowLength() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// Periodic is the argument periodic.
+func (v AtenHammingWindowPeriodicView) Periodic() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Dtype is the argument dtype.
+func (v AtenHammingWindowPeriodicView) Dtype() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Layout is the argument layout.
+func (v AtenHammingWindowPeriodicView) Layout() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Device is the argument device.
+func (v AtenHammingWindowPeriodicView) Device() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// PinMemory is the argument pin_memory.
+func (v AtenHammingWindowPeriodicView) PinMemory() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// AtenHammingWindowPeriodicAlphaView names the arguments of aten.hamming_window.periodic_alpha.
+type AtenHammingWindowPeriodicAlphaView struct {
+	*ir.Node
+}
+
+// AsAtenHammingWindowPeriodicAlpha is n as aten.hamming_window.periodic_alpha; ok is false for other nodes.
+func AsAtenHammingWindowPeriodicAlpha(n *ir.Node) (v AtenHammingWindowPeriodicAlphaView, ok bool) {
+	return AtenHammingWindowPeriodicAlphaView{n}, n != nil && n.Op == ops.AtenHammingWindowPeriodicAlpha
+}
+
+// WindowLength is the argument window_length.
+func (v AtenHammingWindowPeriodicAlphaView) WindowLength() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// Periodic is the argument periodic.
+func (v AtenHammingWindowPeriodicAlphaView) Periodic() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Alpha is the argument alpha.
+func (v AtenHammingWindowPeriodicAlphaView) Alpha() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Dtype is the argument dtype.
+func (v AtenHammingWindowPeriodicAlphaView) Dtype() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Layout is the argument layout.
+func (v AtenHammingWindowPeriodicAlphaView) Layout() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// Device is the argument device.
+func (v AtenHammingWindowPeriodicAlphaView) Device() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// PinMemory is the argument pin_memory.
+func (v AtenHammingWindowPeriodicAlphaView) PinMemory() ir.Arg {
+	return v.Node.Arg(6)
+}
+
+// AtenHammingWindowPeriodicAlphaBetaView names the arguments of aten.hamming_window.periodic_alpha_beta.
+type AtenHammingWindowPeriodicAlphaBetaView struct {
+	*ir.Node
+}
+
+// AsAtenHammingWindowPeriodicAlphaBeta is n as aten.hamming_window.periodic_alpha_beta; ok is false for other nodes.
+func AsAtenHammingWindowPeriodicAlphaBeta(n *ir.Node) (v AtenHammingWindowPeriodicAlphaBetaView, ok bool) {
+	return AtenHammingWindowPeriodicAlphaBetaView{n}, n != nil && n.Op == ops.AtenHammingWindowPeriodicAlphaBeta
+}
+
+// WindowLength is the argument window_length.
+func (v AtenHammingWindowPeriodicAlphaBetaView) WindowLength() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// Periodic is the argument periodic.
+func (v AtenHammingWindowPeriodicAlphaBetaView) Periodic() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Alpha is the argument alpha.
+func (v AtenHammingWindowPeriodicAlphaBetaView) Alpha() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Beta is the argument beta.
+func (v AtenHammingWindowPeriodicAlphaBetaView) Beta() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Dtype is the argument dtype.
+func (v AtenHammingWindowPeriodicAlphaBetaView) Dtype() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// Layout is the argument layout.
+func (v AtenHammingWindowPeriodicAlphaBetaView) Layout() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// Device is the argument device.
+func (v AtenHammingWindowPeriodicAlphaBetaView) Device() ir.Arg {
+	return v.Node.Arg(6)
+}
+
+// PinMemory is the argument pin_memory.
+func (v AtenHammingWindowPeriodicAlphaBetaView) PinMemory() ir.Arg {
+	return v.Node.Arg(7)
+}
+
+// AtenHannWindowDefaultView names the arguments of aten.hann_window.default.
+type AtenHannWindowDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenHannWindowDefault is n as aten.hann_window.default; ok is false for other nodes.
+func AsAtenHannWindowDefault(n *ir.Node) (v AtenHannWindowDefaultView, ok bool) {
+	return AtenHannWindowDefaultView{n}, n != nil && n.Op == ops.AtenHannWindowDefault
+}
+
+// WindowLength is the argument window_length.
+func (v AtenHannWindowDefaultView) WindowLength() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// Dtype is the argument dtype.
+func (v AtenHannWindowDefaultView) Dtype() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Layout is the argument layout.
+func (v AtenHannWindowDefaultView) Layout() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Device is the argument device.
+func (v AtenHannWindowDefaultView) Device() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// PinMemory is the argument pin_memory.
+func (v AtenHannWindowDefaultView) PinMemory() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// AtenHannWindowPeriodicView names the arguments of aten.hann_window.periodic.
+type AtenHannWindowPeriodicView struct {
+	*ir.Node
+}
+
+// AsAtenHannWindowPeriodic is n as aten.hann_window.periodic; ok is false for other nodes.
+func AsAtenHannWindowPeriodic(n *ir.Node) (v AtenHannWindowPeriodicView, ok bool) {
+	return AtenHannWindowPeriodicView{n}, n != nil && n.Op == ops.AtenHannWindowPeriodic
+}
+
+// WindowLength is the argument window_length.
+func (v AtenHannWindowPeriodicView) WindowLength() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// Periodic is the argument periodic.
+func (v AtenHannWindowPeriodicView) Periodic() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Dtype is the argument dtype.
+func (v AtenHannWindowPeriodicView) Dtype() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Layout is the argument layout.
+func (v AtenHannWindowPeriodicView) Layout() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Device is the argument device.
+func (v AtenHannWindowPeriodicView) Device() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// PinMemory is the argument pin_memory.
+func (v AtenHannWindowPeriodicView) PinMemory() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// AtenHardshrinkDefaultView names the arguments of aten.hardshrink.default.
+type AtenHardshrinkDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenHardshrinkDefault is n as aten.hardshrink.default; ok is false for other nodes.
+func AsAtenHardshrinkDefault(n *ir.Node) (v AtenHardshrinkDefaultView, ok bool) {
+	return AtenHardshrinkDefaultView{n}, n != nil && n.Op == ops.AtenHardshrinkDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenHardshrinkDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Lambd is the argument lambd.
+func (v AtenHardshrinkDefaultView) Lambd() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenHardsigmoidDefaultView names the arguments of aten.hardsigmoid.default.
+type AtenHardsigmoidDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenHardsigmoidDefault is n as aten.hardsigmoid.default; ok is false for other nodes.
+func AsAtenHardsigmoidDefault(n *ir.Node) (v AtenHardsigmoidDefaultView, ok bool) {
+	return AtenHardsigmoidDefaultView{n}, n != nil && n.Op == ops.AtenHardsigmoidDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenHardsigmoidDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenHardswishDefaultView names the arguments of aten.hardswish.default.
+type AtenHardswishDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenHardswishDefault is n as aten.hardswish.default; ok is false for other nodes.
+func AsAtenHardswishDefault(n *ir.Node) (v AtenHardswishDefaultView, ok bool) {
+	return AtenHardswishDefaultView{n}, n != nil && n.Op == ops.AtenHardswishDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenHardswishDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenHardtanhDefaultView names the arguments of aten.hardtanh.default.
+type AtenHardtanhDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenHardtanhDefault is n as aten.hardtanh.default; ok is false for other nodes.
+func AsAtenHardtanhDefault(n *ir.Node) (v AtenHardtanhDefaultView, ok bool) {
+	return AtenHardtanhDefaultView{n}, n != nil && n.Op == ops.AtenHardtanhDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenHardtanhDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// MinVal is the argument min_val.
+func (v AtenHardtanhDefaultView) MinVal() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// MaxVal is the argument max_val.
+func (v AtenHardtanhDefaultView) MaxVal() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenHashTensorDefaultView names the arguments of aten.hash_tensor.default.
+type AtenHashTensorDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenHashTensorDefault is n as aten.hash_tensor.default; ok is false for other nodes.
+func AsAtenHashTensorDefault(n *ir.Node) (v AtenHashTensorDefaultView, ok bool) {
+	return AtenHashTensorDefaultView{n}, n != nil && n.Op == ops.AtenHashTensorDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenHashTensorDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dim is the argument dim.
+func (v AtenHashTensorDefaultView) Dim() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Keepdim is the argument keepdim.
+func (v AtenHashTensorDefaultView) Keepdim() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Mode is the argument mode.
+func (v AtenHashTensorDefaultView) Mode() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AtenHeavisideDefaultView names the arguments of aten.heaviside.default.
+type AtenHeavisideDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenHeavisideDefault is n as aten.heaviside.default; ok is false for other nodes.
+func AsAtenHeavisideDefault(n *ir.Node) (v AtenHeavisideDefaultView, ok bool) {
+	return AtenHeavisideDefaultView{n}, n != nil && n.Op == ops.AtenHeavisideDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenHeavisideDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Values is the argument values, nil for None.
+func (v AtenHeavisideDefaultView) Values() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AtenHingeEmbeddingLossDefaultView names the arguments of aten.hinge_embedding_loss.default.
+type AtenHingeEmbeddingLossDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenHingeEmbeddingLossDefault is n as aten.hinge_embedding_loss.default; ok is false for other nodes.
+func AsAtenHingeEmbeddingLossDefault(n *ir.Node) (v AtenHingeEmbeddingLossDefaultView, ok bool) {
+	return AtenHingeEmbeddingLossDefaultView{n}, n != nil && n.Op == ops.AtenHingeEmbeddingLossDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenHingeEmbeddingLossDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// TargetArg is the argument target, nil for None.
+func (v AtenHingeEmbeddingLossDefaultView) TargetArg() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Margin is the argument margin.
+func (v AtenHingeEmbeddingLossDefaultView) Margin() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Reduction is the argument reduction.
+func (v AtenHingeEmbeddingLossDefaultView) Reduction() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AtenHistcDefaultView names the arguments of aten.histc.default.
+type AtenHistcDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenHistcDefault is n as aten.histc.default; ok is false for other nodes.
+func AsAtenHistcDefault(n *ir.Node) (v AtenHistcDefaultView, ok bool) {
+	return AtenHistcDefaultView{n}, n != nil && n.Op == ops.AtenHistcDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenHistcDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Bins is the argument bins.
+func (v AtenHistcDefaultView) Bins() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Min is the argument min.
+func (v AtenHistcDefaultView) Min() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Max is the argument max.
+func (v AtenHistcDefaultView) Max() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AtenHsplitArrayView names the arguments of aten.hsplit.array.
+type AtenHsplitArrayView struct {
+	*ir.Node
+}
+
+// AsAtenHsplitArray is n as aten.hsplit.array; ok is false for other nodes.
+func AsAtenHsplitArray(n *ir.Node) (v AtenHsplitArrayView, ok bool) {
+	return AtenHsplitArrayView{n}, n != nil && n.Op == ops.AtenHsplitArray
+}
+
+// Self is the argument self, nil for None.
+func (v AtenHsplitArrayView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Indices is the argument indices.
+func (v AtenHsplitArrayView) Indices() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenHsplitIntView names the arguments of aten.hsplit.int.
+type AtenHsplitIntView struct {
+	*ir.Node
+}
+
+// AsAtenHsplitInt is n as aten.hsplit.int; ok is false for other nodes.
+func AsAtenHsplitInt(n *ir.Node) (v AtenHsplitIntView, ok bool) {
+	return AtenHsplitIntView{n}, n != nil && n.Op == ops.AtenHsplitInt
+}
+
+// Self is the argument self, nil for None.
+func (v AtenHsplitIntView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Sections is the argument sections.
+func (v AtenHsplitIntView) Sections() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenHstackDefaultView names the arguments of aten.hstack.default.
+type AtenHstackDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenHstackDefault is n as aten.hstack.default; ok is false for other nodes.
+func AsAtenHstackDefault(n *ir.Node) (v AtenHstackDefaultView, ok bool) {
+	return AtenHstackDefaultView{n}, n != nil && n.Op == ops.AtenHstackDefault
+}
+
+// Tensors is the argument tensors.
+func (v AtenHstackDefaultView) Tensors() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// AtenHuberLossDefaultView names the arguments of aten.huber_loss.default.
+type AtenHuberLossDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenHuberLossDefault is n as aten.huber_loss.default; ok is false for other nodes.
+func AsAtenHuberLossDefault(n *ir.Node) (v AtenHuberLossDefaultView, ok bool) {
+	return AtenHuberLossDefaultView{n}, n != nil && n.Op == ops.AtenHuberLossDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenHuberLossDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// TargetArg is the argument target, nil for None.
+func (v AtenHuberLossDefaultView) TargetArg() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Reduction is the argument reduction.
+func (v AtenHuberLossDefaultView) Reduction() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Delta is the argument delta.
+func (v AtenHuberLossDefaultView) Delta() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AtenHypotDefaultView names the arguments of aten.hypot.default.
+type AtenHypotDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenHypotDefault is n as aten.hypot.default; ok is false for other nodes.
+func AsAtenHypotDefault(n *ir.Node) (v AtenHypotDefaultView, ok bool) {
+	return AtenHypotDefaultView{n}, n != nil && n.Op == ops.AtenHypotDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenHypotDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other, nil for None.
+func (v AtenHypotDefaultView) Other() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AtenI0DefaultView names the arguments of aten.i0.default.
+type AtenI0DefaultView struct {
+	*ir.Node
+}
+
+// AsAtenI0Default is n as aten.i0.default; ok is false for other nodes.
+func AsAtenI0Default(n *ir.Node) (v AtenI0DefaultView, ok bool) {
+	return AtenI0DefaultView{n}, n != nil && n.Op == ops.AtenI0Default
+}
+
+// Self is the argument self, nil for None.
+func (v AtenI0DefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenIgammaDefaultView names the arguments of aten.igamma.default.
+type AtenIgammaDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenIgammaDefault is n as aten.igamma.default; ok is false for other nodes.
+func AsAtenIgammaDefault(n *ir.Node) (v AtenIgammaDefaultView, ok bool) {
+	return AtenIgammaDefaultView{n}, n != nil && n.Op == ops.AtenIgammaDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenIgammaDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other, nil for None.
+func (v AtenIgammaDefaultView) Other() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AtenIgammacDefaultView names the arguments of aten.igammac.default.
+type AtenIgammacDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenIgammacDefault is n as aten.igammac.default; ok is false for other nodes.
+func AsAtenIgammacDefault(n *ir.Node) (v AtenIgammacDefaultView, ok bool) {
+	return AtenIgammacDefaultView{n}, n != nil && n.Op == ops.AtenIgammacDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenIgammacDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other, nil for None.
+func (v AtenIgammacDefaultView) Other() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AtenIm2colDefaultView names the arguments of aten.im2col.default.
+type AtenIm2colDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenIm2colDefault is n as aten.im2col.default; ok is false for other nodes.
+func AsAtenIm2colDefault(n *ir.Node) (v AtenIm2colDefaultView, ok bool) {
+	return AtenIm2colDefaultView{n}, n != nil && n.Op == ops.AtenIm2colDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenIm2colDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// KernelSize is the argument kernel_size.
+func (v AtenIm2colDefaultView) KernelSize() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Dilation is the argument dilation.
+func (v AtenIm2colDefaultView) Dilation() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Padding is the argument padding.
+func (v AtenIm2colDefaultView) Padding() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Stride is the argument stride.
+func (v AtenIm2colDefaultView) Stride() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// AtenImagDefaultView names the arguments of aten.imag.default.
+type AtenImagDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenImagDefault is n as aten.imag.default; ok is false for other nodes.
+func AsAtenImagDefault(n *ir.Node) (v AtenImagDefaultView, ok bool) {
+	return AtenImagDefaultView{n}, n != nil && n.Op == ops.AtenImagDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenImagDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenIndexTensorView names the arguments of aten.index.Tensor.
+type AtenIndexTensorView struct {
+	*ir.Node
+}
+
+// AsAtenIndexTensor is n as aten.index.Tensor; ok is false for other nodes.
+func AsAtenIndexTensor(n *ir.Node) (v AtenIndexTensorView, ok bool) {
+	return AtenIndexTensorView{n}, n != nil && n.Op == ops.AtenIndexTensor
+}
+
+// Self is the argument self, nil for None.
+func (v AtenIndexTensorView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Indices is the argument indices.
+func (v AtenIndexTensorView) Indices() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenIndexAddDefaultView names the arguments of aten.index_add.default.
+type AtenIndexAddDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenIndexAddDefault is n as aten.index_add.default; ok is false for other nodes.
+func AsAtenIndexAddDefault(n *ir.Node) (v AtenIndexAddDefaultView, ok bool) {
+	return AtenIndexAddDefaultView{n}, n != nil && n.Op == ops.AtenIndexAddDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenIndexAddDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dim is the argument dim.
+func (v AtenIndexAddDefaultView) Dim() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Index is the argument index, nil for None.
+func (v AtenIndexAddDefaultView) Index() *ir.Value {
+	return v.Node.In(2)
+}
+
+// Source is the argument source, nil for None.
+func (v AtenIndexAddDefaultView) Source() *ir.Value {
+	return v.Node.In(3)
+}
+
+// Alpha is the argument alpha.
+func (v AtenIndexAddDefaultView) Alpha() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// AtenIndexCopyDefaultView names the arguments of aten.index_copy.default.
+type AtenIndexCopyDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenIndexCopyDefault is n as aten.index_copy.default; ok is false for other nodes.
+func AsAtenIndexCopyDefault(n *ir.Node) (v AtenIndexCopyDefaultView, ok bool) {
+	return AtenIndexCopyDefaultView{n}, n != nil && n.Op == ops.AtenIndexCopyDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenIndexCopyDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dim is the argument dim.
+func (v AtenIndexCopyDefaultView) Dim() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Index is the argument index, nil for None.
+func (v AtenIndexCopyDefaultView) Index() *ir.Value {
+	return v.Node.In(2)
+}
+
+// Source is the argument source, nil for None.
+func (v AtenIndexCopyDefaultView) Source() *ir.Value {
+	return v.Node.In(3)
+}
+
+// AtenIndexFillIntScalarView names the arguments of aten.index_fill.int_Scalar.
+type AtenIndexFillIntScalarView struct {
+	*ir.Node
+}
+
+// AsAtenIndexFillIntScalar is n as aten.index_fill.int_Scalar; ok is false for other nodes.
+func AsAtenIndexFillIntScalar(n *ir.Node) (v AtenIndexFillIntScalarView, ok bool) {
+	return AtenIndexFillIntScalarView{n}, n != nil && n.Op == ops.AtenIndexFillIntScalar
+}
+
+// Self is the argument self, nil for None.
+func (v AtenIndexFillIntScalarView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dim is the argument dim.
+func (v AtenIndexFillIntScalarView) Dim() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Index is the argument index, nil for None.
+func (v AtenIndexFillIntScalarView) Index() *ir.Value {
+	return v.Node.In(2)
+}
+
+// Value is the argument value.
+func (v AtenIndexFillIntScalarView) Value() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AtenIndexFillIntTensorView names the arguments of aten.index_fill.int_Tensor.
+type AtenIndexFillIntTensorView struct {
+	*ir.Node
+}
+
+// AsAtenIndexFillIntTensor is n as aten.index_fill.int_Tensor; ok is false for other nodes.
+func AsAtenIndexFillIntTensor(n *ir.Node) (v AtenIndexFillIntTensorView, ok bool) {
+	return AtenIndexFillIntTensorView{n}, n != nil && n.Op == ops.AtenIndexFillIntTensor
+}
+
+// Self is the argument self, nil for None.
+func (v AtenIndexFillIntTensorView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dim is the argument dim.
+func (v AtenIndexFillIntTensorView) Dim() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Index is the argument index, nil for None.
+func (v AtenIndexFillIntTensorView) Index() *ir.Value {
+	return v.Node.In(2)
+}
+
+// Value is the argument value, nil for None.
+func (v AtenIndexFillIntTensorView) Value() *ir.Value {
+	return v.Node.In(3)
+}
+
+// AtenIndexPutDefaultView names the arguments of aten.index_put.default.
+type AtenIndexPutDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenIndexPutDefault is n as aten.index_put.default; ok is false for other nodes.
+func AsAtenIndexPutDefault(n *ir.Node) (v AtenIndexPutDefaultView, ok bool) {
+	return AtenIndexPutDefaultView{n}, n != nil && n.Op == ops.AtenIndexPutDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenIndexPutDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Indices is the argument indices.
+func (v AtenIndexPutDefaultView) Indices() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Values is the argument values, nil for None.
+func (v AtenIndexPutDefaultView) Values() *ir.Value {
+	return v.Node.In(2)
+}
+
+// Accumulate is the argument accumulate.
+func (v AtenIndexPutDefaultView) Accumulate() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AtenIndexReduceDefaultView names the arguments of aten.index_reduce.default.
+type AtenIndexReduceDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenIndexReduceDefault is n as aten.index_reduce.default; ok is false for other nodes.
+func AsAtenIndexReduceDefault(n *ir.Node) (v AtenIndexReduceDefaultView, ok bool) {
+	return AtenIndexReduceDefaultView{n}, n != nil && n.Op == ops.AtenIndexReduceDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenIndexReduceDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dim is the argument dim.
+func (v AtenIndexReduceDefaultView) Dim() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Index is the argument index, nil for None.
+func (v AtenIndexReduceDefaultView) Index() *ir.Value {
+	return v.Node.In(2)
+}
+
+// Source is the argument source, nil for None.
+func (v AtenIndexReduceDefaultView) Source() *ir.Value {
+	return v.Node.In(3)
+}
+
+// Reduce is the argument reduce.
+func (v AtenIndexReduceDefaultView) Reduce() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// IncludeSelf is the argument include_self.
+func (v AtenIndexReduceDefaultView) IncludeSelf() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// AtenIndexSelectDefaultView names the arguments of aten.index_select.default.
+type AtenIndexSelectDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenIndexSelectDefault is n as aten.index_select.default; ok is false for other nodes.
+func AsAtenIndexSelectDefault(n *ir.Node) (v AtenIndexSelectDefaultView, ok bool) {
+	return AtenIndexSelectDefaultView{n}, n != nil && n.Op == ops.AtenIndexSelectDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenIndexSelectDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dim is the argument dim.
+func (v AtenIndexSelectDefaultView) Dim() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Index is the argument index, nil for None.
+func (v AtenIndexSelectDefaultView) Index() *ir.Value {
+	return v.Node.In(2)
+}
+
+// AtenInnerDefaultView names the arguments of aten.inner.default.
+type AtenInnerDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenInnerDefault is n as aten.inner.default; ok is false for other nodes.
+func AsAtenInnerDefault(n *ir.Node) (v AtenInnerDefaultView, ok bool) {
+	return AtenInnerDefaultView{n}, n != nil && n.Op == ops.AtenInnerDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenInnerDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other, nil for None.
+func (v AtenInnerDefaultView) Other() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AtenInstanceNormDefaultView names the arguments of aten.instance_norm.default.
+type AtenInstanceNormDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenInstanceNormDefault is n as aten.instance_norm.default; ok is false for other nodes.
+func AsAtenInstanceNormDefault(n *ir.Node) (v AtenInstanceNormDefaultView, ok bool) {
+	return AtenInstanceNormDefaultView{n}, n != nil && n.Op == ops.AtenInstanceNormDefault
+}
+
+// Input is the argument input, nil for None.
+func (v AtenInstanceNormDefaultView) Input() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Weight is the argument weight, nil for None.
+func (v AtenInstanceNormDefaultView) Weight() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Bias is the argument bias, nil for None.
+func (v AtenInstanceNormDefaultView) Bias() *ir.Value {
+	return v.Node.In(2)
+}
+
+// RunningMean is the argument running_mean, nil for None.
+func (v AtenInstanceNormDefaultView) RunningMean() *ir.Value {
+	return v.Node.In(3)
+}
+
+// RunningVar is the argument running_var, nil for None.
+func (v AtenInstanceNormDefaultView) RunningVar() *ir.Value {
+	return v.Node.In(4)
+}
+
+// UseInputStats is the argument use_input_stats.
+func (v AtenInstanceNormDefaultView) UseInputStats() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// Momentum is the argument momentum.
+func (v AtenInstanceNormDefaultView) Momentum() ir.Arg {
+	return v.Node.Arg(6)
+}
+
+// Eps is the argument eps.
+func (v AtenInstanceNormDefaultView) Eps() ir.Arg {
+	return v.Node.Arg(7)
+}
+
+// CudnnEnabled is the argument cudnn_enabled.
+func (v AtenInstanceNormDefaultView) CudnnEnabled() ir.Arg {
+	return v.Node.Arg(8)
+}
+
+// AtenInverseDefaultView names the arguments of aten.inverse.default.
+type AtenInverseDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenInverseDefault is n as aten.inverse.default; ok is false for other nodes.
+func AsAtenInverseDefault(n *ir.Node) (v AtenInverseDefaultView, ok bool) {
+	return AtenInverseDefaultView{n}, n != nil && n.Op == ops.AtenInverseDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenInverseDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenIsComplexDefaultView names the arguments of aten.is_complex.default.
+type AtenIsComplexDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenIsComplexDefault is n as aten.is_complex.default; ok is false for other nodes.
+func AsAtenIsComplexDefault(n *ir.Node) (v AtenIsComplexDefaultView, ok bool) {
+	return AtenIsComplexDefaultView{n}, n != nil && n.Op == ops.AtenIsComplexDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenIsComplexDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenIsContiguousDefaultView names the arguments of aten.is_contiguous.default.
+type AtenIsContiguousDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenIsContiguousDefault is n as aten.is_contiguous.default; ok is false for other nodes.
+func AsAtenIsContiguousDefault(n *ir.Node) (v AtenIsContiguousDefaultView, ok bool) {
+	return AtenIsContiguousDefaultView{n}, n != nil && n.Op == ops.AtenIsContiguousDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenIsContiguousDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenIsContiguousMemoryFormatView names the arguments of aten.is_contiguous.memory_format.
+type AtenIsContiguousMemoryFormatView struct {
+	*ir.Node
+}
+
+// AsAtenIsContiguousMemoryFormat is n as aten.is_contiguous.memory_format; ok is false for other nodes.
+func AsAtenIsContiguousMemoryFormat(n *ir.Node) (v AtenIsContiguousMemoryFormatView, ok bool) {
+	return AtenIsContiguousMemoryFormatView{n}, n != nil && n.Op == ops.AtenIsContiguousMemoryFormat
+}
+
+// Self is the argument self, nil for None.
+func (v AtenIsContiguousMemoryFormatView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// MemoryFormat is the argument memory_format.
+func (v AtenIsContiguousMemoryFormatView) MemoryFormat() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenIsFloatingPointDefaultView names the arguments of aten.is_floating_point.default.
+type AtenIsFloatingPointDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenIsFloatingPointDefault is n as aten.is_floating_point.default; ok is false for other nodes.
+func AsAtenIsFloatingPointDefault(n *ir.Node) (v AtenIsFloatingPointDefaultView, ok bool) {
+	return AtenIsFloatingPointDefaultView{n}, n != nil && n.Op == ops.AtenIsFloatingPointDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenIsFloatingPointDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenIsNonzeroDefaultView names the arguments of aten.is_nonzero.default.
+type AtenIsNonzeroDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenIsNonzeroDefault is n as aten.is_nonzero.default; ok is false for other nodes.
+func AsAtenIsNonzeroDefault(n *ir.Node) (v AtenIsNonzeroDefaultView, ok bool) {
+	return AtenIsNonzeroDefaultView{n}, n != nil && n.Op == ops.AtenIsNonzeroDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenIsNonzeroDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenIsSameSizeDefaultView names the arguments of aten.is_same_size.default.
+type AtenIsSameSizeDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenIsSameSizeDefault is n as aten.is_same_size.default; ok is false for other nodes.
+func AsAtenIsSameSizeDefault(n *ir.Node) (v AtenIsSameSizeDefaultView, ok bool) {
+	return AtenIsSameSizeDefaultView{n}, n != nil && n.Op == ops.AtenIsSameSizeDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenIsSameSizeDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other, nil for None.
+func (v AtenIsSameSizeDefaultView) Other() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AtenIscloseDefaultView names the arguments of aten.isclose.default.
+type AtenIscloseDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenIscloseDefault is n as aten.isclose.default; ok is false for other nodes.
+func AsAtenIscloseDefault(n *ir.Node) (v AtenIscloseDefaultView, ok bool) {
+	return AtenIscloseDefaultView{n}, n != nil && n.Op == ops.AtenIscloseDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenIscloseDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other, nil for None.
+func (v AtenIscloseDefaultView) Other() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Rtol is the argument rtol.
+func (v AtenIscloseDefaultView) Rtol() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Atol is the argument atol.
+func (v AtenIscloseDefaultView) Atol() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// EqualNan is the argument equal_nan.
+func (v AtenIscloseDefaultView) EqualNan() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// AtenIsfiniteDefaultView names the arguments of aten.isfinite.default.
+type AtenIsfiniteDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenIsfiniteDefault is n as aten.isfinite.default; ok is false for other nodes.
+func AsAtenIsfiniteDefault(n *ir.Node) (v AtenIsfiniteDefaultView, ok bool) {
+	return AtenIsfiniteDefaultView{n}, n != nil && n.Op == ops.AtenIsfiniteDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenIsfiniteDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenIsinScalarTensorView names the arguments of aten.isin.Scalar_Tensor.
+type AtenIsinScalarTensorView struct {
+	*ir.Node
+}
+
+// AsAtenIsinScalarTensor is n as aten.isin.Scalar_Tensor; ok is false for other nodes.
+func AsAtenIsinScalarTensor(n *ir.Node) (v AtenIsinScalarTensorView, ok bool) {
+	return AtenIsinScalarTensorView{n}, n != nil && n.Op == ops.AtenIsinScalarTensor
+}
+
+// Element is the argument element.
+func (v AtenIsinScalarTensorView) Element() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// TestElements is the argument test_elements, nil for None.
+func (v AtenIsinScalarTensorView) TestElements() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AssumeUnique is the argument assume_unique.
+func (v AtenIsinScalarTensorView) AssumeUnique() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Invert is the argument invert.
+func (v AtenIsinScalarTensorView) Invert() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AtenIsinTensorScalarView names the arguments of aten.isin.Tensor_Scalar.
+type AtenIsinTensorScalarView struct {
+	*ir.Node
+}
+
+// AsAtenIsinTensorScalar is n as aten.isin.Tensor_Scalar; ok is false for other nodes.
+func AsAtenIsinTensorScalar(n *ir.Node) (v AtenIsinTensorScalarView, ok bool) {
+	return AtenIsinTensorScalarView{n}, n != nil && n.Op == ops.AtenIsinTensorScalar
+}
+
+// Elements is the argument elements, nil for None.
+func (v AtenIsinTensorScalarView) Elements() *ir.Value {
+	return v.Node.In(0)
+}
+
+// TestElement is the argument test_element.
+func (v AtenIsinTensorScalarView) TestElement() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AssumeUnique is the argument assume_unique.
+func (v AtenIsinTensorScalarView) AssumeUnique() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Invert is the argument invert.
+func (v AtenIsinTensorScalarView) Invert() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AtenIsinTensorTensorView names the arguments of aten.isin.Tensor_Tensor.
+type AtenIsinTensorTensorView struct {
+	*ir.Node
+}
+
+// AsAtenIsinTensorTensor is n as aten.isin.Tensor_Tensor; ok is false for other nodes.
+func AsAtenIsinTensorTensor(n *ir.Node) (v AtenIsinTensorTensorView, ok bool) {
+	return AtenIsinTensorTensorView{n}, n != nil && n.Op == ops.AtenIsinTensorTensor
+}
+
+// Elements is the argument elements, nil for None.
+func (v AtenIsinTensorTensorView) Elements() *ir.Value {
+	return v.Node.In(0)
+}
+
+// TestElements is the argument test_elements, nil for None.
+func (v AtenIsinTensorTensorView) TestElements() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AssumeUnique is the argument assume_unique.
+func (v AtenIsinTensorTensorView) AssumeUnique() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Invert is the argument invert.
+func (v AtenIsinTensorTensorView) Invert() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AtenIsinfDefaultView names the arguments of aten.isinf.default.
+type AtenIsinfDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenIsinfDefault is n as aten.isinf.default; ok is false for other nodes.
+func AsAtenIsinfDefault(n *ir.Node) (v AtenIsinfDefaultView, ok bool) {
+	return AtenIsinfDefaultView{n}, n != nil && n.Op == ops.AtenIsinfDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenIsinfDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenIsnanDefaultView names the arguments of aten.isnan.default.
+type AtenIsnanDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenIsnanDefault is n as aten.isnan.default; ok is false for other nodes.
+func AsAtenIsnanDefault(n *ir.Node) (v AtenIsnanDefaultView, ok bool) {
+	return AtenIsnanDefaultView{n}, n != nil && n.Op == ops.AtenIsnanDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenIsnanDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenIsneginfDefaultView names the arguments of aten.isneginf.default.
+type AtenIsneginfDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenIsneginfDefault is n as aten.isneginf.default; ok is false for other nodes.
+func AsAtenIsneginfDefault(n *ir.Node) (v AtenIsneginfDefaultView, ok bool) {
+	return AtenIsneginfDefaultView{n}, n != nil && n.Op == ops.AtenIsneginfDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenIsneginfDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenIsposinfDefaultView names the arguments of aten.isposinf.default.
+type AtenIsposinfDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenIsposinfDefault is n as aten.isposinf.default; ok is false for other nodes.
+func AsAtenIsposinfDefault(n *ir.Node) (v AtenIsposinfDefaultView, ok bool) {
+	return AtenIsposinfDefaultView{n}, n != nil && n.Op == ops.AtenIsposinfDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenIsposinfDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenIsrealDefaultView names the arguments of aten.isreal.default.
+type AtenIsrealDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenIsrealDefault is n as aten.isreal.default; ok is false for other nodes.
+func AsAtenIsrealDefault(n *ir.Node) (v AtenIsrealDefaultView, ok bool) {
+	return AtenIsrealDefaultView{n}, n != nil && n.Op == ops.AtenIsrealDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenIsrealDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenIstftDefaultView names the arguments of aten.istft.default.
+type AtenIstftDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenIstftDefault is n as aten.istft.default; ok is false for other nodes.
+func AsAtenIstftDefault(n *ir.Node) (v AtenIstftDefaultView, ok bool) {
+	return AtenIstftDefaultView{n}, n != nil && n.Op == ops.AtenIstftDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenIstftDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// NFft is the argument n_fft.
+func (v AtenIstftDefaultView) NFft() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// HopLength is the argument hop_length.
+func (v AtenIstftDefaultView) HopLength() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// WinLength is the argument win_length.
+func (v AtenIstftDefaultView) WinLength() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Window is the argument window, nil for None.
+func (v AtenIstftDefaultView) Window() *ir.Value {
+	return v.Node.In(4)
+}
+
+// Center is the argument center.
+func (v AtenIstftDefaultView) Center() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// Normalized is the argument normalized.
+func (v AtenIstftDefaultView) Normalized() ir.Arg {
+	return v.Node.Arg(6)
+}
+
+// Onesided is the argument onesided.
+func (v AtenIstftDefaultView) Onesided() ir.Arg {
+	return v.Node.Arg(7)
+}
+
+// Length is the argument length.
+func (v AtenIstftDefaultView) Length() ir.Arg {
+	return v.Node.Arg(8)
+}
+
+// ReturnComplex is the argument return_complex.
+func (v AtenIstftDefaultView) ReturnComplex() ir.Arg {
+	return v.Node.Arg(9)
+}
+
+// AtenItemDefaultView names the arguments of aten.item.default.
+type AtenItemDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenItemDefault is n as aten.item.default; ok is false for other nodes.
+func AsAtenItemDefault(n *ir.Node) (v AtenItemDefaultView, ok bool) {
+	return AtenItemDefaultView{n}, n != nil && n.Op == ops.AtenItemDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenItemDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenKaiserWindowBetaView names the arguments of aten.kaiser_window.beta.
+type AtenKaiserWindowBetaView struct {
+	*ir.Node
+}
+
+// AsAtenKaiserWindowBeta is n as aten.kaiser_window.beta; ok is false for other nodes.
+func AsAtenKaiserWindowBeta(n *ir.Node) (v AtenKaiserWindowBetaView, ok bool) {
+	return AtenKaiserWindowBetaView{n}, n != nil && n.Op == ops.AtenKaiserWindowBeta
+}
+
+// WindowLength is the argument window_length.
+func (v AtenKaiserWindowBetaView) WindowLength() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// Periodic is the argument periodic.
+func (v AtenKaiserWindowBetaView) Periodic() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Beta is the argument beta.
+func (v AtenKaiserWindowBetaView) Beta() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Dtype is the argument dtype.
+func (v AtenKaiserWindowBetaView) Dtype() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Layout is the argument layout.
+func (v AtenKaiserWindowBetaView) Layout() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// Device is the argument device.
+func (v AtenKaiserWindowBetaView) Device() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// PinMemory is the argument pin_memory.
+func (v AtenKaiserWindowBetaView) PinMemory() ir.Arg {
+	return v.Node.Arg(6)
+}
+
+// AtenKaiserWindowDefaultView names the arguments of aten.kaiser_window.default.
+type AtenKaiserWindowDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenKaiserWindowDefault is n as aten.kaiser_window.default; ok is false for other nodes.
+func AsAtenKaiserWindowDefault(n *ir.Node) (v AtenKaiserWindowDefaultView, ok bool) {
+	return AtenKaiserWindowDefaultView{n}, n != nil && n.Op == ops.AtenKaiserWindowDefault
+}
+
+// WindowLength is the argument window_length.
+func (v AtenKaiserWindowDefaultView) WindowLength() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// Dtype is the argument dtype.
+func (v AtenKaiserWindowDefaultView) Dtype() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Layout is the argument layout.
+func (v AtenKaiserWindowDefaultView) Layout() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Device is the argument device.
+func (v AtenKaiserWindowDefaultView) Device() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// PinMemory is the argument pin_memory.
+func (v AtenKaiserWindowDefaultView) PinMemory() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// AtenKaiserWindowPeriodicView names the arguments of aten.kaiser_window.periodic.
+type AtenKaiserWindowPeriodicView struct {
+	*ir.Node
+}
+
+// AsAtenKaiserWindowPeriodic is n as aten.kaiser_window.periodic; ok is false for other nodes.
+func AsAtenKaiserWindowPeriodic(n *ir.Node) (v AtenKaiserWindowPeriodicView, ok bool) {
+	return AtenKaiserWindowPeriodicView{n}, n != nil && n.Op == ops.AtenKaiserWindowPeriodic
+}
+
+// WindowLength is the argument window_length.
+func (v AtenKaiserWindowPeriodicView) WindowLength() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// Periodic is the argument periodic.
+func (v AtenKaiserWindowPeriodicView) Periodic() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Dtype is the argument dtype.
+func (v AtenKaiserWindowPeriodicView) Dtype() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Layout is the argument layout.
+func (v AtenKaiserWindowPeriodicView) Layout() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Device is the argument device.
+func (v AtenKaiserWindowPeriodicView) Device() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// PinMemory is the argument pin_memory.
+func (v AtenKaiserWindowPeriodicView) PinMemory() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// AtenKlDivDefaultView names the arguments of aten.kl_div.default.
+type AtenKlDivDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenKlDivDefault is n as aten.kl_div.default; ok is false for other nodes.
+func AsAtenKlDivDefault(n *ir.Node) (v AtenKlDivDefaultView, ok bool) {
+	return AtenKlDivDefaultView{n}, n != nil && n.Op == ops.AtenKlDivDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenKlDivDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// TargetArg is the argument target, nil for None.
+func (v AtenKlDivDefaultView) TargetArg() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Reduction is the argument reduction.
+func (v AtenKlDivDefaultView) Reduction() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// LogTarget is the argument log_target.
+func (v AtenKlDivDefaultView) LogTarget() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AtenKronDefaultView names the arguments of aten.kron.default.
+type AtenKronDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenKronDefault is n as aten.kron.default; ok is false for other nodes.
+func AsAtenKronDefault(n *ir.Node) (v AtenKronDefaultView, ok bool) {
+	return AtenKronDefaultView{n}, n != nil && n.Op == ops.AtenKronDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenKronDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other, nil for None.
+func (v AtenKronDefaultView) Other() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AtenKthvalueDefaultView names the arguments of aten.kthvalue.default.
+type AtenKthvalueDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenKthvalueDefault is n as aten.kthvalue.default; ok is false for other nodes.
+func AsAtenKthvalueDefault(n *ir.Node) (v AtenKthvalueDefaultView, ok bool) {
+	return AtenKthvalueDefaultView{n}, n != nil && n.Op == ops.AtenKthvalueDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenKthvalueDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// K is the argument k.
+func (v AtenKthvalueDefaultView) K() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Dim is the argument dim.
+func (v AtenKthvalueDefaultView) Dim() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Keepdim is the argument keepdim.
+func (v AtenKthvalueDefaultView) Keepdim() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AtenL1LossDefaultView names the arguments of aten.l1_loss.default.
+type AtenL1LossDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenL1LossDefault is n as aten.l1_loss.default; ok is false for other nodes.
+func AsAtenL1LossDefault(n *ir.Node) (v AtenL1LossDefaultView, ok bool) {
+	return AtenL1LossDefaultView{n}, n != nil && n.Op == ops.AtenL1LossDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenL1LossDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// TargetArg is the argument target, nil for None.
+func (v AtenL1LossDefaultView) TargetArg() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Reduction is the argument reduction.
+func (v AtenL1LossDefaultView) Reduction() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenLayerNormDefaultView names the arguments of aten.layer_norm.default.
+type AtenLayerNormDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenLayerNormDefault is n as aten.layer_norm.default; ok is false for other nodes.
+func AsAtenLayerNormDefault(n *ir.Node) (v AtenLayerNormDefaultView, ok bool) {
+	return AtenLayerNormDefaultView{n}, n != nil && n.Op == ops.AtenLayerNormDefault
+}
+
+// Input is the argument input, nil for None.
+func (v AtenLayerNormDefaultView) Input() *ir.Value {
+	return v.Node.In(0)
+}
+
+// NormalizedShape is the argument normalized_shape.
+func (v AtenLayerNormDefaultView) NormalizedShape() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Weight is the argument weight, nil for None.
+func (v AtenLayerNormDefaultView) Weight() *ir.Value {
+	return v.Node.In(2)
+}
+
+// Bias is the argument bias, nil for None.
+func (v AtenLayerNormDefaultView) Bias() *ir.Value {
+	return v.Node.In(3)
+}
+
+// Eps is the argument eps.
+func (v AtenLayerNormDefaultView) Eps() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// CudnnEnable is the argument cudnn_enable.
+func (v AtenLayerNormDefaultView) CudnnEnable() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// AtenLcmDefaultView names the arguments of aten.lcm.default.
+type AtenLcmDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenLcmDefault is n as aten.lcm.default; ok is false for other nodes.
+func AsAtenLcmDefault(n *ir.Node) (v AtenLcmDefaultView, ok bool) {
+	return AtenLcmDefaultView{n}, n != nil && n.Op == ops.AtenLcmDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenLcmDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other, nil for None.
+func (v AtenLcmDefaultView) Other() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AtenLdexpTensorView names the arguments of aten.ldexp.Tensor.
+type AtenLdexpTensorView struct {
+	*ir.Node
+}
+
+// AsAtenLdexpTensor is n as aten.ldexp.Tensor; ok is false for other nodes.
+func AsAtenLdexpTensor(n *ir.Node) (v AtenLdexpTensorView, ok bool) {
+	return AtenLdexpTensorView{n}, n != nil && n.Op == ops.AtenLdexpTensor
+}
+
+// Self is the argument self, nil for None.
+func (v AtenLdexpTensorView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other, nil for None.
+func (v AtenLdexpTensorView) Other() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AtenLeScalarView names the arguments of aten.le.Scalar.
+type AtenLeScalarView struct {
+	*ir.Node
+}
+
+// AsAtenLeScalar is n as aten.le.Scalar; ok is false for other nodes.
+func AsAtenLeScalar(n *ir.Node) (v AtenLeScalarView, ok bool) {
+	return AtenLeScalarView{n}, n != nil && n.Op == ops.AtenLeScalar
+}
+
+// Self is the argument self, nil for None.
+func (v AtenLeScalarView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other.
+func (v AtenLeScalarView) Other() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenLeTensorView names the arguments of aten.le.Tensor.
+type AtenLeTensorView struct {
+	*ir.Node
+}
+
+// AsAtenLeTensor is n as aten.le.Tensor; ok is false for other nodes.
+func AsAtenLeTensor(n *ir.Node) (v AtenLeTensorView, ok bool) {
+	return AtenLeTensorView{n}, n != nil && n.Op == ops.AtenLeTensor
+}
+
+// Self is the argument self, nil for None.
+func (v AtenLeTensorView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other, nil for None.
+func (v AtenLeTensorView) Other() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AtenLeakyReluDefaultView names the arguments of aten.leaky_relu.default.
+type AtenLeakyReluDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenLeakyReluDefault is n as aten.leaky_relu.default; ok is false for other nodes.
+func AsAtenLeakyReluDefault(n *ir.Node) (v AtenLeakyReluDefaultView, ok bool) {
+	return AtenLeakyReluDefaultView{n}, n != nil && n.Op == ops.AtenLeakyReluDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenLeakyReluDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// NegativeSlope is the argument negative_slope.
+func (v AtenLeakyReluDefaultView) NegativeSlope() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenLerpScalarView names the arguments of aten.lerp.Scalar.
+type AtenLerpScalarView struct {
+	*ir.Node
+}
+
+// AsAtenLerpScalar is n as aten.lerp.Scalar; ok is false for other nodes.
+func AsAtenLerpScalar(n *ir.Node) (v AtenLerpScalarView, ok bool) {
+	return AtenLerpScalarView{n}, n != nil && n.Op == ops.AtenLerpScalar
+}
+
+// Self is the argument self, nil for None.
+func (v AtenLerpScalarView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// End is the argument end, nil for None.
+func (v AtenLerpScalarView) End() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Weight is the argument weight.
+func (v AtenLerpScalarView) Weight() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenLerpTensorView names the arguments of aten.lerp.Tensor.
+type AtenLerpTensorView struct {
+	*ir.Node
+}
+
+// AsAtenLerpTensor is n as aten.lerp.Tensor; ok is false for other nodes.
+func AsAtenLerpTensor(n *ir.Node) (v AtenLerpTensorView, ok bool) {
+	return AtenLerpTensorView{n}, n != nil && n.Op == ops.AtenLerpTensor
+}
+
+// Self is the argument self, nil for None.
+func (v AtenLerpTensorView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// End is the argument end, nil for None.
+func (v AtenLerpTensorView) End() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Weight is the argument weight, nil for None.
+func (v AtenLerpTensorView) Weight() *ir.Value {
+	return v.Node.In(2)
+}
+
+// AtenLessScalarView names the arguments of aten.less.Scalar.
+type AtenLessScalarView struct {
+	*ir.Node
+}
+
+// AsAtenLessScalar is n as aten.less.Scalar; ok is false for other nodes.
+func AsAtenLessScalar(n *ir.Node) (v AtenLessScalarView, ok bool) {
+	return AtenLessScalarView{n}, n != nil && n.Op == ops.AtenLessScalar
+}
+
+// Self is the argument self, nil for None.
+func (v AtenLessScalarView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other.
+func (v AtenLessScalarView) Other() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenLessTensorView names the arguments of aten.less.Tensor.
+type AtenLessTensorView struct {
+	*ir.Node
+}
+
+// AsAtenLessTensor is n as aten.less.Tensor; ok is false for other nodes.
+func AsAtenLessTensor(n *ir.Node) (v AtenLessTensorView, ok bool) {
+	return AtenLessTensorView{n}, n != nil && n.Op == ops.AtenLessTensor
+}
+
+// Self is the argument self, nil for None.
+func (v AtenLessTensorView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other, nil for None.
+func (v AtenLessTensorView) Other() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AtenLessEqualScalarView names the arguments of aten.less_equal.Scalar.
+type AtenLessEqualScalarView struct {
+	*ir.Node
+}
+
+// AsAtenLessEqualScalar is n as aten.less_equal.Scalar; ok is false for other nodes.
+func AsAtenLessEqualScalar(n *ir.Node) (v AtenLessEqualScalarView, ok bool) {
+	return AtenLessEqualScalarView{n}, n != nil && n.Op == ops.AtenLessEqualScalar
+}
+
+// Self is the argument self, nil for None.
+func (v AtenLessEqualScalarView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other.
+func (v AtenLessEqualScalarView) Other() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenLessEqualTensorView names the arguments of aten.less_equal.Tensor.
+type AtenLessEqualTensorView struct {
+	*ir.Node
+}
+
+// AsAtenLessEqualTensor is n as aten.less_equal.Tensor; ok is false for other nodes.
+func AsAtenLessEqualTensor(n *ir.Node) (v AtenLessEqualTensorView, ok bool) {
+	return AtenLessEqualTensorView{n}, n != nil && n.Op == ops.AtenLessEqualTensor
+}
+
+// Self is the argument self, nil for None.
+func (v AtenLessEqualTensorView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other, nil for None.
+func (v AtenLessEqualTensorView) Other() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AtenLgammaDefaultView names the arguments of aten.lgamma.default.
+type AtenLgammaDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenLgammaDefault is n as aten.lgamma.default; ok is false for other nodes.
+func AsAtenLgammaDefault(n *ir.Node) (v AtenLgammaDefaultView, ok bool) {
+	return AtenLgammaDefaultView{n}, n != nil && n.Op == ops.AtenLgammaDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenLgammaDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenLiftDefaultView names the arguments of aten.lift.default.
+type AtenLiftDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenLiftDefault is n as aten.lift.default; ok is false for other nodes.
+func AsAtenLiftDefault(n *ir.Node) (v AtenLiftDefaultView, ok bool) {
+	return AtenLiftDefaultView{n}, n != nil && n.Op == ops.AtenLiftDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenLiftDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenLiftFreshDefaultView names the arguments of aten.lift_fresh.default.
+type AtenLiftFreshDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenLiftFreshDefault is n as aten.lift_fresh.default; ok is false for other nodes.
+func AsAtenLiftFreshDefault(n *ir.Node) (v AtenLiftFreshDefaultView, ok bool) {
+	return AtenLiftFreshDefaultView{n}, n != nil && n.Op == ops.AtenLiftFreshDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenLiftFreshDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenLiftFreshCopyDefaultView names the arguments of aten.lift_fresh_copy.default.
+type AtenLiftFreshCopyDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenLiftFreshCopyDefault is n as aten.lift_fresh_copy.default; ok is false for other nodes.
+func AsAtenLiftFreshCopyDefault(n *ir.Node) (v AtenLiftFreshCopyDefaultView, ok bool) {
+	return AtenLiftFreshCopyDefaultView{n}, n != nil && n.Op == ops.AtenLiftFreshCopyDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenLiftFreshCopyDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenLinalgCholeskyDefaultView names the arguments of aten.linalg_cholesky.default.
+type AtenLinalgCholeskyDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenLinalgCholeskyDefault is n as aten.linalg_cholesky.default; ok is false for other nodes.
+func AsAtenLinalgCholeskyDefault(n *ir.Node) (v AtenLinalgCholeskyDefaultView, ok bool) {
+	return AtenLinalgCholeskyDefaultView{n}, n != nil && n.Op == ops.AtenLinalgCholeskyDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenLinalgCholeskyDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Upper is the argument upper.
+func (v AtenLinalgCholeskyDefaultView) Upper() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenLinalgCholeskyExDefaultView names the arguments of aten.linalg_cholesky_ex.default.
+type AtenLinalgCholeskyExDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenLinalgCholeskyExDefault is n as aten.linalg_cholesky_ex.default; ok is false for other nodes.
+func AsAtenLinalgCholeskyExDefault(n *ir.Node) (v AtenLinalgCholeskyExDefaultView, ok bool) {
+	return AtenLinalgCholeskyExDefaultView{n}, n != nil && n.Op == ops.AtenLinalgCholeskyExDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenLinalgCholeskyExDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Upper is the argument upper.
+func (v AtenLinalgCholeskyExDefaultView) Upper() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// CheckErrors is the argument check_errors.
+func (v AtenLinalgCholeskyExDefaultView) CheckErrors() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenLinalgCrossDefaultView names the arguments of aten.linalg_cross.default.
+type AtenLinalgCrossDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenLinalgCrossDefault is n as aten.linalg_cross.default; ok is false for other nodes.
+func AsAtenLinalgCrossDefault(n *ir.Node) (v AtenLinalgCrossDefaultView, ok bool) {
+	return AtenLinalgCrossDefaultView{n}, n != nil && n.Op == ops.AtenLinalgCrossDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenLinalgCrossDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other, nil for None.
+func (v AtenLinalgCrossDefaultView) Other() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Dim is the argument dim.
+func (v AtenLinalgCrossDefaultView) Dim() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenLinalgDetDefaultView names the arguments of aten.linalg_det.default.
+type AtenLinalgDetDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenLinalgDetDefault is n as aten.linalg_det.default; ok is false for other nodes.
+func AsAtenLinalgDetDefault(n *ir.Node) (v AtenLinalgDetDefaultView, ok bool) {
+	return AtenLinalgDetDefaultView{n}, n != nil && n.Op == ops.AtenLinalgDetDefault
+}
+
+// A is the argument A, nil for None.
+func (v AtenLinalgDetDefaultView) A() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenLinalgDiagonalDefaultView names the arguments of aten.linalg_diagonal.default.
+type AtenLinalgDiagonalDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenLinalgDiagonalDefault is n as aten.linalg_diagonal.default; ok is false for other nodes.
+func AsAtenLinalgDiagonalDefault(n *ir.Node) (v AtenLinalgDiagonalDefaultView, ok bool) {
+	return AtenLinalgDiagonalDefaultView{n}, n != nil && n.Op == ops.AtenLinalgDiagonalDefault
+}
+
+// A is the argument A, nil for None.
+func (v AtenLinalgDiagonalDefaultView) A() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Offset is the argument offset.
+func (v AtenLinalgDiagonalDefaultView) Offset() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Dim1 is the argument dim1.
+func (v AtenLinalgDiagonalDefaultView) Dim1() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Dim2 is the argument dim2.
+func (v AtenLinalgDiagonalDefaultView) Dim2() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AtenLinalgInvDefaultView names the arguments of aten.linalg_inv.default.
+type AtenLinalgInvDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenLinalgInvDefault is n as aten.linalg_inv.default; ok is false for other nodes.
+func AsAtenLinalgInvDefault(n *ir.Node) (v AtenLinalgInvDefaultView, ok bool) {
+	return AtenLinalgInvDefaultView{n}, n != nil && n.Op == ops.AtenLinalgInvDefault
+}
+
+// A is the argument A, nil for None.
+func (v AtenLinalgInvDefaultView) A() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenLinalgInvExDefaultView names the arguments of aten.linalg_inv_ex.default.
+type AtenLinalgInvExDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenLinalgInvExDefault is n as aten.linalg_inv_ex.default; ok is false for other nodes.
+func AsAtenLinalgInvExDefault(n *ir.Node) (v AtenLinalgInvExDefaultView, ok bool) {
+	return AtenLinalgInvExDefaultView{n}, n != nil && n.Op == ops.AtenLinalgInvExDefault
+}
+
+// A is the argument A, nil for None.
+func (v AtenLinalgInvExDefaultView) A() *ir.Value {
+	return v.Node.In(0)
+}
+
+// CheckErrors is the argument check_errors.
+func (v AtenLinalgInvExDefaultView) CheckErrors() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenLinalgMatmulDefaultView names the arguments of aten.linalg_matmul.default.
+type AtenLinalgMatmulDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenLinalgMatmulDefault is n as aten.linalg_matmul.default; ok is false for other nodes.
+func AsAtenLinalgMatmulDefault(n *ir.Node) (v AtenLinalgMatmulDefaultView, ok bool) {
+	return AtenLinalgMatmulDefaultView{n}, n != nil && n.Op == ops.AtenLinalgMatmulDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenLinalgMatmulDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other, nil for None.
+func (v AtenLinalgMatmulDefaultView) Other() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AtenLinalgMatrixExpDefaultView names the arguments of aten.linalg_matrix_exp.default.
+type AtenLinalgMatrixExpDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenLinalgMatrixExpDefault is n as aten.linalg_matrix_exp.default; ok is false for other nodes.
+func AsAtenLinalgMatrixExpDefault(n *ir.Node) (v AtenLinalgMatrixExpDefaultView, ok bool) {
+	return AtenLinalgMatrixExpDefaultView{n}, n != nil && n.Op == ops.AtenLinalgMatrixExpDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenLinalgMatrixExpDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenLinalgMatrixNormDefaultView names the arguments of aten.linalg_matrix_norm.default.
+type AtenLinalgMatrixNormDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenLinalgMatrixNormDefault is n as aten.linalg_matrix_norm.default; ok is false for other nodes.
+func AsAtenLinalgMatrixNormDefault(n *ir.Node) (v AtenLinalgMatrixNormDefaultView, ok bool) {
+	return AtenLinalgMatrixNormDefaultView{n}, n != nil && n.Op == ops.AtenLinalgMatrixNormDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenLinalgMatrixNormDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Ord is the argument ord.
+func (v AtenLinalgMatrixNormDefaultView) Ord() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Dim is the argument dim.
+func (v AtenLinalgMatrixNormDefaultView) Dim() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Keepdim is the argument keepdim.
+func (v AtenLinalgMatrixNormDefaultView) Keepdim() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Dtype is the argument dtype.
+func (v AtenLinalgMatrixNormDefaultView) Dtype() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// AtenLinalgMatrixNormStrOrdView names the arguments of aten.linalg_matrix_norm.str_ord.
+type AtenLinalgMatrixNormStrOrdView struct {
+	*ir.Node
+}
+
+// AsAtenLinalgMatrixNormStrOrd is n as aten.linalg_matrix_norm.str_ord; ok is false for other nodes.
+func AsAtenLinalgMatrixNormStrOrd(n *ir.Node) (v AtenLinalgMatrixNormStrOrdView, ok bool) {
+	return AtenLinalgMatrixNormStrOrdView{n}, n != nil && n.Op == ops.AtenLinalgMatrixNormStrOrd
+}
+
+// Self is the argument self, nil for None.
+func (v AtenLinalgMatrixNormStrOrdView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Ord is the argument ord.
+func (v AtenLinalgMatrixNormStrOrdView) Ord() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Dim is the argument dim.
+func (v AtenLinalgMatrixNormStrOrdView) Dim() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Keepdim is the argument keepdim.
+func (v AtenLinalgMatrixNormStrOrdView) Keepdim() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Dtype is the argument dtype.
+func (v AtenLinalgMatrixNormStrOrdView) Dtype() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// AtenLinalgMatrixPowerDefaultView names the arguments of aten.linalg_matrix_power.default.
+type AtenLinalgMatrixPowerDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenLinalgMatrixPowerDefault is n as aten.linalg_matrix_power.default; ok is false for other nodes.
+func AsAtenLinalgMatrixPowerDefault(n *ir.Node) (v AtenLinalgMatrixPowerDefaultView, ok bool) {
+	return AtenLinalgMatrixPowerDefaultView{n}, n != nil && n.Op == ops.AtenLinalgMatrixPowerDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenLinalgMatrixPowerDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// N is the argument n.
+func (v AtenLinalgMatrixPowerDefaultView) N() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenLinalgMultiDotDefaultView names the arguments of aten.linalg_multi_dot.default.
+type AtenLinalgMultiDotDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenLinalgMultiDotDefault is n as aten.linalg_multi_dot.default; ok is false for other nodes.
+func AsAtenLinalgMultiDotDefault(n *ir.Node) (v AtenLinalgMultiDotDefaultView, ok bool) {
+	return AtenLinalgMultiDotDefaultView{n}, n != nil && n.Op == ops.AtenLinalgMultiDotDefault
+}
+
+// Tensors is the argument tensors.
+func (v AtenLinalgMultiDotDefaultView) Tensors() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// AtenLinalgNormDefaultView names the arguments of aten.linalg_norm.default.
+type AtenLinalgNormDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenLinalgNormDefault is n as aten.linalg_norm.default; ok is false for other nodes.
+func AsAtenLinalgNormDefault(n *ir.Node) (v AtenLinalgNormDefaultView, ok bool) {
+	return AtenLinalgNormDefaultView{n}, n != nil && n.Op == ops.AtenLinalgNormDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenLinalgNormDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Ord is the argument ord.
+func (v AtenLinalgNormDefaultView) Ord() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Dim is the argument dim.
+func (v AtenLinalgNormDefaultView) Dim() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Keepdim is the argument keepdim.
+func (v AtenLinalgNormDefaultView) Keepdim() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Dtype is the argument dtype.
+func (v AtenLinalgNormDefaultView) Dtype() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// AtenLinalgNormOrdStrView names the arguments of aten.linalg_norm.ord_str.
+type AtenLinalgNormOrdStrView struct {
+	*ir.Node
+}
+
+// AsAtenLinalgNormOrdStr is n as aten.linalg_norm.ord_str; ok is false for other nodes.
+func AsAtenLinalgNormOrdStr(n *ir.Node) (v AtenLinalgNormOrdStrView, ok bool) {
+	return AtenLinalgNormOrdStrView{n}, n != nil && n.Op == ops.AtenLinalgNormOrdStr
+}
+
+// Self is the argument self, nil for None.
+func (v AtenLinalgNormOrdStrView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Ord is the argument ord.
+func (v AtenLinalgNormOrdStrView) Ord() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Dim is the argument dim.
+func (v AtenLinalgNormOrdStrView) Dim() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Keepdim is the argument keepdim.
+func (v AtenLinalgNormOrdStrView) Keepdim() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Dtype is the argument dtype.
+func (v AtenLinalgNormOrdStrView) Dtype() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// AtenLinalgSolveDefaultView names the arguments of aten.linalg_solve.default.
+type AtenLinalgSolveDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenLinalgSolveDefault is n as aten.linalg_solve.default; ok is false for other nodes.
+func AsAtenLinalgSolveDefault(n *ir.Node) (v AtenLinalgSolveDefaultView, ok bool) {
+	return AtenLinalgSolveDefaultView{n}, n != nil && n.Op == ops.AtenLinalgSolveDefault
+}
+
+// A is the argument A, nil for None.
+func (v AtenLinalgSolveDefaultView) A() *ir.Value {
+	return v.Node.In(0)
+}
+
+// B is the argument B, nil for None.
+func (v AtenLinalgSolveDefaultView) B() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Left is the argument left.
+func (v AtenLinalgSolveDefaultView) Left() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenLinalgSolveTriangularDefaultView names the arguments of aten.linalg_solve_triangular.default.
+type AtenLinalgSolveTriangularDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenLinalgSolveTriangularDefault is n as aten.linalg_solve_triangular.default; ok is false for other nodes.
+func AsAtenLinalgSolveTriangularDefault(n *ir.Node) (v AtenLinalgSolveTriangularDefaultView, ok bool) {
+	return AtenLinalgSolveTriangularDefaultView{n}, n != nil && n.Op == ops.AtenLinalgSolveTriangularDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenLinalgSolveTriangularDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// B is the argument B, nil for None.
+func (v AtenLinalgSolveTriangularDefaultView) B() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Upper is the argument upper.
+func (v AtenLinalgSolveTriangularDefaultView) Upper() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Left is the argument left.
+func (v AtenLinalgSolveTriangularDefaultView) Left() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Unitriangular is the argument unitriangular.
+func (v AtenLinalgSolveTriangularDefaultView) Unitriangular() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// AtenLinalgVecdotDefaultView names the arguments of aten.linalg_vecdot.default.
+type AtenLinalgVecdotDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenLinalgVecdotDefault is n as aten.linalg_vecdot.default; ok is false for other nodes.
+func AsAtenLinalgVecdotDefault(n *ir.Node) (v AtenLinalgVecdotDefaultView, ok bool) {
+	return AtenLinalgVecdotDefaultView{n}, n != nil && n.Op == ops.AtenLinalgVecdotDefault
+}
+
+// X is the argument x, nil for None.
+func (v AtenLinalgVecdotDefaultView) X() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Y is the argument y, nil for None.
+func (v AtenLinalgVecdotDefaultView) Y() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Dim is the argument dim.
+func (v AtenLinalgVecdotDefaultView) Dim() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenLinalgVectorNormDefaultView names the arguments of aten.linalg_vector_norm.default.
+type AtenLinalgVectorNormDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenLinalgVectorNormDefault is n as aten.linalg_vector_norm.default; ok is false for other nodes.
+func AsAtenLinalgVectorNormDefault(n *ir.Node) (v AtenLinalgVectorNormDefaultView, ok bool) {
+	return AtenLinalgVectorNormDefaultView{n}, n != nil && n.Op == ops.AtenLinalgVectorNormDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenLinalgVectorNormDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Ord is the argument ord.
+func (v AtenLinalgVectorNormDefaultView) Ord() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Dim is the argument dim.
+func (v AtenLinalgVectorNormDefaultView) Dim() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Keepdim is the argument keepdim.
+func (v AtenLinalgVectorNormDefaultView) Keepdim() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Dtype is the argument dtype.
+func (v AtenLinalgVectorNormDefaultView) Dtype() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// AtenLinearDefaultView names the arguments of aten.linear.default.
+type AtenLinearDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenLinearDefault is n as aten.linear.default; ok is false for other nodes.
+func AsAtenLinearDefault(n *ir.Node) (v AtenLinearDefaultView, ok bool) {
+	return AtenLinearDefaultView{n}, n != nil && n.Op == ops.AtenLinearDefault
+}
+
+// Input is the argument input, nil for None.
+func (v AtenLinearDefaultView) Input() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Weight is the argument weight, nil for None.
+func (v AtenLinearDefaultView) Weight() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Bias is the argument bias, nil for None.
+func (v AtenLinearDefaultView) Bias() *ir.Value {
+	return v.Node.In(2)
+}
+
+// AtenLinspaceScalarTensorView names the arguments of aten.linspace.Scalar_Tensor.
+type AtenLinspaceScalarTensorView struct {
+	*ir.Node
+}
+
+// AsAtenLinspaceScalarTensor is n as aten.linspace.Scalar_Tensor; ok is false for other nodes.
+func AsAtenLinspaceScalarTensor(n *ir.Node) (v AtenLinspaceScalarTensorView, ok bool) {
+	return AtenLinspaceScalarTensorView{n}, n != nil && n.Op == ops.AtenLinspaceScalarTensor
+}
+
+// Start is the argument start.
+func (v AtenLinspaceScalarTensorView) Start() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// End is the argument end, nil for None.
+func (v AtenLinspaceScalarTensorView) End() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Steps is the argument steps.
+func (v AtenLinspaceScalarTensorView) Steps() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Dtype is the argument dtype.
+func (v AtenLinspaceScalarTensorView) Dtype() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Layout is the argument layout.
+func (v AtenLinspaceScalarTensorView) Layout() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// Device is the argument device.
+func (v AtenLinspaceScalarTensorView) Device() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// PinMemory is the argument pin_memory.
+func (v AtenLinspaceScalarTensorView) PinMemory() ir.Arg {
+	return v.Node.Arg(6)
+}
+
+// AtenLinspaceTensorScalarView names the arguments of aten.linspace.Tensor_Scalar.
+type AtenLinspaceTensorScalarView struct {
+	*ir.Node
+}
+
+// AsAtenLinspaceTensorScalar is n as aten.linspace.Tensor_Scalar; ok is false for other nodes.
+func AsAtenLinspaceTensorScalar(n *ir.Node) (v AtenLinspaceTensorScalarView, ok bool) {
+	return AtenLinspaceTensorScalarView{n}, n != nil && n.Op == ops.AtenLinspaceTensorScalar
+}
+
+// Start is the argument start, nil for None.
+func (v AtenLinspaceTensorScalarView) Start() *ir.Value {
+	return v.Node.In(0)
+}
+
+// End is the argument end.
+func (v AtenLinspaceTensorScalarView) End() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Steps is the argument steps.
+func (v AtenLinspaceTensorScalarView) Steps() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Dtype is the argument dtype.
+func (v AtenLinspaceTensorScalarView) Dtype() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Layout is the argument layout.
+func (v AtenLinspaceTensorScalarView) Layout() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// Device is the argument device.
+func (v AtenLinspaceTensorScalarView) Device() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// PinMemory is the argument pin_memory.
+func (v AtenLinspaceTensorScalarView) PinMemory() ir.Arg {
+	return v.Node.Arg(6)
+}
+
+// AtenLinspaceTensorTensorView names the arguments of aten.linspace.Tensor_Tensor.
+type AtenLinspaceTensorTensorView struct {
+	*ir.Node
+}
+
+// AsAtenLinspaceTensorTensor is n as aten.linspace.Tensor_Tensor; ok is false for other nodes.
+func AsAtenLinspaceTensorTensor(n *ir.Node) (v AtenLinspaceTensorTensorView, ok bool) {
+	return AtenLinspaceTensorTensorView{n}, n != nil && n.Op == ops.AtenLinspaceTensorTensor
+}
+
+// Start is the argument start, nil for None.
+func (v AtenLinspaceTensorTensorView) Start() *ir.Value {
+	return v.Node.In(0)
+}
+
+// End is the argument end, nil for None.
+func (v AtenLinspaceTensorTensorView) End() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Steps is the argument steps.
+func (v AtenLinspaceTensorTensorView) Steps() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Dtype is the argument dtype.
+func (v AtenLinspaceTensorTensorView) Dtype() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Layout is the argument layout.
+func (v AtenLinspaceTensorTensorView) Layout() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// Device is the argument device.
+func (v AtenLinspaceTensorTensorView) Device() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// PinMemory is the argument pin_memory.
+func (v AtenLinspaceTensorTensorView) PinMemory() ir.Arg {
+	return v.Node.Arg(6)
+}
+
+// AtenLinspaceDefaultView names the arguments of aten.linspace.default.
+type AtenLinspaceDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenLinspaceDefault is n as aten.linspace.default; ok is false for other nodes.
+func AsAtenLinspaceDefault(n *ir.Node) (v AtenLinspaceDefaultView, ok bool) {
+	return AtenLinspaceDefaultView{n}, n != nil && n.Op == ops.AtenLinspaceDefault
+}
+
+// Start is the argument start.
+func (v AtenLinspaceDefaultView) Start() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// End is the argument end.
+func (v AtenLinspaceDefaultView) End() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Steps is the argument steps.
+func (v AtenLinspaceDefaultView) Steps() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Dtype is the argument dtype.
+func (v AtenLinspaceDefaultView) Dtype() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Layout is the argument layout.
+func (v AtenLinspaceDefaultView) Layout() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// Device is the argument device.
+func (v AtenLinspaceDefaultView) Device() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// PinMemory is the argument pin_memory.
+func (v AtenLinspaceDefaultView) PinMemory() ir.Arg {
+	return v.Node.Arg(6)
+}
+
+// AtenLogDefaultView names the arguments of aten.log.default.
+type AtenLogDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenLogDefault is n as aten.log.default; ok is false for other nodes.
+func AsAtenLogDefault(n *ir.Node) (v AtenLogDefaultView, ok bool) {
+	return AtenLogDefaultView{n}, n != nil && n.Op == ops.AtenLogDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenLogDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenLog10DefaultView names the arguments of aten.log10.default.
+type AtenLog10DefaultView struct {
+	*ir.Node
+}
+
+// AsAtenLog10Default is n as aten.log10.default; ok is false for other nodes.
+func AsAtenLog10Default(n *ir.Node) (v AtenLog10DefaultView, ok bool) {
+	return AtenLog10DefaultView{n}, n != nil && n.Op == ops.AtenLog10Default
+}
+
+// Self is the argument self, nil for None.
+func (v AtenLog10DefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenLog1pDefaultView names the arguments of aten.log1p.default.
+type AtenLog1pDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenLog1pDefault is n as aten.log1p.default; ok is false for other nodes.
+func AsAtenLog1pDefault(n *ir.Node) (v AtenLog1pDefaultView, ok bool) {
+	return AtenLog1pDefaultView{n}, n != nil && n.Op == ops.AtenLog1pDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenLog1pDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenLog2DefaultView names the arguments of aten.log2.default.
+type AtenLog2DefaultView struct {
+	*ir.Node
+}
+
+// AsAtenLog2Default is n as aten.log2.default; ok is false for other nodes.
+func AsAtenLog2Default(n *ir.Node) (v AtenLog2DefaultView, ok bool) {
+	return AtenLog2DefaultView{n}, n != nil && n.Op == ops.AtenLog2Default
+}
+
+// Self is the argument self, nil for None.
+func (v AtenLog2DefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenLogSigmoidDefaultView names the arguments of aten.log_sigmoid.default.
+type AtenLogSigmoidDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenLogSigmoidDefault is n as aten.log_sigmoid.default; ok is false for other nodes.
+func AsAtenLogSigmoidDefault(n *ir.Node) (v AtenLogSigmoidDefaultView, ok bool) {
+	return AtenLogSigmoidDefaultView{n}, n != nil && n.Op == ops.AtenLogSigmoidDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenLogSigmoidDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenLogSigmoidForwardDefaultView names the arguments of aten.log_sigmoid_forward.default.
+type AtenLogSigmoidForwardDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenLogSigmoidForwardDefault is n as aten.log_sigmoid_forward.default; ok is false for other nodes.
+func AsAtenLogSigmoidForwardDefault(n *ir.Node) (v AtenLogSigmoidForwardDefaultView, ok bool) {
+	return AtenLogSigmoidForwardDefaultView{n}, n != nil && n.Op == ops.AtenLogSigmoidForwardDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenLogSigmoidForwardDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenLogSoftmaxIntView names the arguments of aten.log_softmax.int.
+type AtenLogSoftmaxIntView struct {
+	*ir.Node
+}
+
+// AsAtenLogSoftmaxInt is n as aten.log_softmax.int; ok is false for other nodes.
+func AsAtenLogSoftmaxInt(n *ir.Node) (v AtenLogSoftmaxIntView, ok bool) {
+	return AtenLogSoftmaxIntView{n}, n != nil && n.Op == ops.AtenLogSoftmaxInt
+}
+
+// Self is the argument self, nil for None.
+func (v AtenLogSoftmaxIntView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dim is the argument dim.
+func (v AtenLogSoftmaxIntView) Dim() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Dtype is the argument dtype.
+func (v AtenLogSoftmaxIntView) Dtype() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenLogaddexpDefaultView names the arguments of aten.logaddexp.default.
+type AtenLogaddexpDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenLogaddexpDefault is n as aten.logaddexp.default; ok is false for other nodes.
+func AsAtenLogaddexpDefault(n *ir.Node) (v AtenLogaddexpDefaultView, ok bool) {
+	return AtenLogaddexpDefaultView{n}, n != nil && n.Op == ops.AtenLogaddexpDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenLogaddexpDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other, nil for None.
+func (v AtenLogaddexpDefaultView) Other() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AtenLogaddexp2DefaultView names the arguments of aten.logaddexp2.default.
+type AtenLogaddexp2DefaultView struct {
+	*ir.Node
+}
+
+// AsAtenLogaddexp2Default is n as aten.logaddexp2.default; ok is false for other nodes.
+func AsAtenLogaddexp2Default(n *ir.Node) (v AtenLogaddexp2DefaultView, ok bool) {
+	return AtenLogaddexp2DefaultView{n}, n != nil && n.Op == ops.AtenLogaddexp2Default
+}
+
+// Self is the argument self, nil for None.
+func (v AtenLogaddexp2DefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other, nil for None.
+func (v AtenLogaddexp2DefaultView) Other() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AtenLogcumsumexpDefaultView names the arguments of aten.logcumsumexp.default.
+type AtenLogcumsumexpDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenLogcumsumexpDefault is n as aten.logcumsumexp.default; ok is false for other nodes.
+func AsAtenLogcumsumexpDefault(n *ir.Node) (v AtenLogcumsumexpDefaultView, ok bool) {
+	return AtenLogcumsumexpDefaultView{n}, n != nil && n.Op == ops.AtenLogcumsumexpDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenLogcumsumexpDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dim is the argument dim.
+func (v AtenLogcumsumexpDefaultView) Dim() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenLogdetDefaultView names the arguments of aten.logdet.default.
+type AtenLogdetDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenLogdetDefault is n as aten.logdet.default; ok is false for other nodes.
+func AsAtenLogdetDefault(n *ir.Node) (v AtenLogdetDefaultView, ok bool) {
+	return AtenLogdetDefaultView{n}, n != nil && n.Op == ops.AtenLogdetDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenLogdetDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenLogicalAndDefaultView names the arguments of aten.logical_and.default.
+type AtenLogicalAndDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenLogicalAndDefault is n as aten.logical_and.default; ok is false for other nodes.
+func AsAtenLogicalAndDefault(n *ir.Node) (v AtenLogicalAndDefaultView, ok bool) {
+	return AtenLogicalAndDefaultView{n}, n != nil && n.Op == ops.AtenLogicalAndDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenLogicalAndDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other, nil for None.
+func (v AtenLogicalAndDefaultView) Other() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AtenLogicalNotDefaultView names the arguments of aten.logical_not.default.
+type AtenLogicalNotDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenLogicalNotDefault is n as aten.logical_not.default; ok is false for other nodes.
+func AsAtenLogicalNotDefault(n *ir.Node) (v AtenLogicalNotDefaultView, ok bool) {
+	return AtenLogicalNotDefaultView{n}, n != nil && n.Op == ops.AtenLogicalNotDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenLogicalNotDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenLogicalOrDefaultView names the arguments of aten.logical_or.default.
+type AtenLogicalOrDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenLogicalOrDefault is n as aten.logical_or.default; ok is false for other nodes.
+func AsAtenLogicalOrDefault(n *ir.Node) (v AtenLogicalOrDefaultView, ok bool) {
+	return AtenLogicalOrDefaultView{n}, n != nil && n.Op == ops.AtenLogicalOrDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenLogicalOrDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other, nil for None.
+func (v AtenLogicalOrDefaultView) Other() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AtenLogicalXorDefaultView names the arguments of aten.logical_xor.default.
+type AtenLogicalXorDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenLogicalXorDefault is n as aten.logical_xor.default; ok is false for other nodes.
+func AsAtenLogicalXorDefault(n *ir.Node) (v AtenLogicalXorDefaultView, ok bool) {
+	return AtenLogicalXorDefaultView{n}, n != nil && n.Op == ops.AtenLogicalXorDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenLogicalXorDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other, nil for None.
+func (v AtenLogicalXorDefaultView) Other() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AtenLogitDefaultView names the arguments of aten.logit.default.
+type AtenLogitDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenLogitDefault is n as aten.logit.default; ok is false for other nodes.
+func AsAtenLogitDefault(n *ir.Node) (v AtenLogitDefaultView, ok bool) {
+	return AtenLogitDefaultView{n}, n != nil && n.Op == ops.AtenLogitDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenLogitDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Eps is the argument eps.
+func (v AtenLogitDefaultView) Eps() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenLogspaceScalarTensorView names the arguments of aten.logspace.Scalar_Tensor.
+type AtenLogspaceScalarTensorView struct {
+	*ir.Node
+}
+
+// AsAtenLogspaceScalarTensor is n as aten.logspace.Scalar_Tensor; ok is false for other nodes.
+func AsAtenLogspaceScalarTensor(n *ir.Node) (v AtenLogspaceScalarTensorView, ok bool) {
+	return AtenLogspaceScalarTensorView{n}, n != nil && n.Op == ops.AtenLogspaceScalarTensor
+}
+
+// Start is the argument start.
+func (v AtenLogspaceScalarTensorView) Start() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// End is the argument end, nil for None.
+func (v AtenLogspaceScalarTensorView) End() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Steps is the argument steps.
+func (v AtenLogspaceScalarTensorView) Steps() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Base is the argument base.
+func (v AtenLogspaceScalarTensorView) Base() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Dtype is the argument dtype.
+func (v AtenLogspaceScalarTensorView) Dtype() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// Layout is the argument layout.
+func (v AtenLogspaceScalarTensorView) Layout() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// Device is the argument device.
+func (v AtenLogspaceScalarTensorView) Device() ir.Arg {
+	return v.Node.Arg(6)
+}
+
+// PinMemory is the argument pin_memory.
+func (v AtenLogspaceScalarTensorView) PinMemory() ir.Arg {
+	return v.Node.Arg(7)
+}
+
+// AtenLogspaceTensorScalarView names the arguments of aten.logspace.Tensor_Scalar.
+type AtenLogspaceTensorScalarView struct {
+	*ir.Node
+}
+
+// AsAtenLogspaceTensorScalar is n as aten.logspace.Tensor_Scalar; ok is false for other nodes.
+func AsAtenLogspaceTensorScalar(n *ir.Node) (v AtenLogspaceTensorScalarView, ok bool) {
+	return AtenLogspaceTensorScalarView{n}, n != nil && n.Op == ops.AtenLogspaceTensorScalar
+}
+
+// Start is the argument start, nil for None.
+func (v AtenLogspaceTensorScalarView) Start() *ir.Value {
+	return v.Node.In(0)
+}
+
+// End is the argument end.
+func (v AtenLogspaceTensorScalarView) End() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Steps is the argument steps.
+func (v AtenLogspaceTensorScalarView) Steps() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Base is the argument base.
+func (v AtenLogspaceTensorScalarView) Base() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Dtype is the argument dtype.
+func (v AtenLogspaceTensorScalarView) Dtype() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// Layout is the argument layout.
+func (v AtenLogspaceTensorScalarView) Layout() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// Device is the argument device.
+func (v AtenLogspaceTensorScalarView) Device() ir.Arg {
+	return v.Node.Arg(6)
+}
+
+// PinMemory is the argument pin_memory.
+func (v AtenLogspaceTensorScalarView) PinMemory() ir.Arg {
+	return v.Node.Arg(7)
+}
+
+// AtenLogspaceTensorTensorView names the arguments of aten.logspace.Tensor_Tensor.
+type AtenLogspaceTensorTensorView struct {
+	*ir.Node
+}
+
+// AsAtenLogspaceTensorTensor is n as aten.logspace.Tensor_Tensor; ok is false for other nodes.
+func AsAtenLogspaceTensorTensor(n *ir.Node) (v AtenLogspaceTensorTensorView, ok bool) {
+	return AtenLogspaceTensorTensorView{n}, n != nil && n.Op == ops.AtenLogspaceTensorTensor
+}
+
+// Start is the argument start, nil for None.
+func (v AtenLogspaceTensorTensorView) Start() *ir.Value {
+	return v.Node.In(0)
+}
+
+// End is the argument end, nil for None.
+func (v AtenLogspaceTensorTensorView) End() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Steps is the argument steps.
+func (v AtenLogspaceTensorTensorView) Steps() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Base is the argument base.
+func (v AtenLogspaceTensorTensorView) Base() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Dtype is the argument dtype.
+func (v AtenLogspaceTensorTensorView) Dtype() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// Layout is the argument layout.
+func (v AtenLogspaceTensorTensorView) Layout() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// Device is the argument device.
+func (v AtenLogspaceTensorTensorView) Device() ir.Arg {
+	return v.Node.Arg(6)
+}
+
+// PinMemory is the argument pin_memory.
+func (v AtenLogspaceTensorTensorView) PinMemory() ir.Arg {
+	return v.Node.Arg(7)
+}
+
+// AtenLogspaceDefaultView names the arguments of aten.logspace.default.
+type AtenLogspaceDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenLogspaceDefault is n as aten.logspace.default; ok is false for other nodes.
+func AsAtenLogspaceDefault(n *ir.Node) (v AtenLogspaceDefaultView, ok bool) {
+	return AtenLogspaceDefaultView{n}, n != nil && n.Op == ops.AtenLogspaceDefault
+}
+
+// Start is the argument start.
+func (v AtenLogspaceDefaultView) Start() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// End is the argument end.
+func (v AtenLogspaceDefaultView) End() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Steps is the argument steps.
+func (v AtenLogspaceDefaultView) Steps() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Base is the argument base.
+func (v AtenLogspaceDefaultView) Base() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Dtype is the argument dtype.
+func (v AtenLogspaceDefaultView) Dtype() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// Layout is the argument layout.
+func (v AtenLogspaceDefaultView) Layout() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// Device is the argument device.
+func (v AtenLogspaceDefaultView) Device() ir.Arg {
+	return v.Node.Arg(6)
+}
+
+// PinMemory is the argument pin_memory.
+func (v AtenLogspaceDefaultView) PinMemory() ir.Arg {
+	return v.Node.Arg(7)
+}
+
+// AtenLogsumexpDefaultView names the arguments of aten.logsumexp.default.
+type AtenLogsumexpDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenLogsumexpDefault is n as aten.logsumexp.default; ok is false for other nodes.
+func AsAtenLogsumexpDefault(n *ir.Node) (v AtenLogsumexpDefaultView, ok bool) {
+	return AtenLogsumexpDefaultView{n}, n != nil && n.Op == ops.AtenLogsumexpDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenLogsumexpDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dim is the argument dim.
+func (v AtenLogsumexpDefaultView) Dim() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Keepdim is the argument keepdim.
+func (v AtenLogsumexpDefaultView) Keepdim() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenLstmInputView names the arguments of aten.lstm.input.
+type AtenLstmInputView struct {
+	*ir.Node
+}
+
+// AsAtenLstmInput is n as aten.lstm.input; ok is false for other nodes.
+func AsAtenLstmInput(n *ir.Node) (v AtenLstmInputView, ok bool) {
+	return AtenLstmInputView{n}, n != nil && n.Op == ops.AtenLstmInput
+}
+
+// Input is the argument input, nil for None.
+func (v AtenLstmInputView) Input() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Hx is the argument hx.
+func (v AtenLstmInputView) Hx() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Params is the argument params.
+func (v AtenLstmInputView) Params() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// HasBiases is the argument has_biases.
+func (v AtenLstmInputView) HasBiases() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// NumLayers is the argument num_layers.
+func (v AtenLstmInputView) NumLayers() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// Dropout is the argument dropout.
+func (v AtenLstmInputView) Dropout() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// Train is the argument train.
+func (v AtenLstmInputView) Train() ir.Arg {
+	return v.Node.Arg(6)
+}
+
+// Bidirectional is the argument bidirectional.
+func (v AtenLstmInputView) Bidirectional() ir.Arg {
+	return v.Node.Arg(7)
+}
+
+// BatchFirst is the argument batch_first.
+func (v AtenLstmInputView) BatchFirst() ir.Arg {
+	return v.Node.Arg(8)
+}
+
+// AtenLstmCellDefaultView names the arguments of aten.lstm_cell.default.
+type AtenLstmCellDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenLstmCellDefault is n as aten.lstm_cell.default; ok is false for other nodes.
+func AsAtenLstmCellDefault(n *ir.Node) (v AtenLstmCellDefaultView, ok bool) {
+	return AtenLstmCellDefaultView{n}, n != nil && n.Op == ops.AtenLstmCellDefault
+}
+
+// Input is the argument input, nil for None.
+func (v AtenLstmCellDefaultView) Input() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Hx is the argument hx.
+func (v AtenLstmCellDefaultView) Hx() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// WIh is the argument w_ih, nil for None.
+func (v AtenLstmCellDefaultView) WIh() *ir.Value {
+	return v.Node.In(2)
+}
+
+// WHh is the argument w_hh, nil for None.
+func (v AtenLstmCellDefaultView) WHh() *ir.Value {
+	return v.Node.In(3)
+}
+
+// BIh is the argument b_ih, nil for None.
+func (v AtenLstmCellDefaultView) BIh() *ir.Value {
+	return v.Node.In(4)
+}
+
+// BHh is the argument b_hh, nil for None.
+func (v AtenLstmCellDefaultView) BHh() *ir.Value {
+	return v.Node.In(5)
+}
+
+// AtenLtScalarView names the arguments of aten.lt.Scalar.
+type AtenLtScalarView struct {
+	*ir.Node
+}
+
+// AsAtenLtScalar is n as aten.lt.Scalar; ok is false for other nodes.
+func AsAtenLtScalar(n *ir.Node) (v AtenLtScalarView, ok bool) {
+	return AtenLtScalarView{n}, n != nil && n.Op == ops.AtenLtScalar
+}
+
+// Self is the argument self, nil for None.
+func (v AtenLtScalarView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other.
+func (v AtenLtScalarView) Other() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenLtTensorView names the arguments of aten.lt.Tensor.
+type AtenLtTensorView struct {
+	*ir.Node
+}
+
+// AsAtenLtTensor is n as aten.lt.Tensor; ok is false for other nodes.
+func AsAtenLtTensor(n *ir.Node) (v AtenLtTensorView, ok bool) {
+	return AtenLtTensorView{n}, n != nil && n.Op == ops.AtenLtTensor
+}
+
+// Self is the argument self, nil for None.
+func (v AtenLtTensorView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other, nil for None.
+func (v AtenLtTensorView) Other() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AtenMHDefaultView names the arguments of aten.mH.default.
+type AtenMHDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenMHDefault is n as aten.mH.default; ok is false for other nodes.
+func AsAtenMHDefault(n *ir.Node) (v AtenMHDefaultView, ok bool) {
+	return AtenMHDefaultView{n}, n != nil && n.Op == ops.AtenMHDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenMHDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenMTDefaultView names the arguments of aten.mT.default.
+type AtenMTDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenMTDefault is n as aten.mT.default; ok is false for other nodes.
+func AsAtenMTDefault(n *ir.Node) (v AtenMTDefaultView, ok bool) {
+	return AtenMTDefaultView{n}, n != nil && n.Op == ops.AtenMTDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenMTDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenMarginRankingLossDefaultView names the arguments of aten.margin_ranking_loss.default.
+type AtenMarginRankingLossDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenMarginRankingLossDefault is n as aten.margin_ranking_loss.default; ok is false for other nodes.
+func AsAtenMarginRankingLossDefault(n *ir.Node) (v AtenMarginRankingLossDefaultView, ok bool) {
+	return AtenMarginRankingLossDefaultView{n}, n != nil && n.Op == ops.AtenMarginRankingLossDefault
+}
+
+// Input1 is the argument input1, nil for None.
+func (v AtenMarginRankingLossDefaultView) Input1() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Input2 is the argument input2, nil for None.
+func (v AtenMarginRankingLossDefaultView) Input2() *ir.Value {
+	return v.Node.In(1)
+}
+
+// TargetArg is the argument target, nil for None.
+func (v AtenMarginRankingLossDefaultView) TargetArg() *ir.Value {
+	return v.Node.In(2)
+}
+
+// Margin is the argument margin.
+func (v AtenMarginRankingLossDefaultView) Margin() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Reduction is the argument reduction.
+func (v AtenMarginRankingLossDefaultView) Reduction() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// AtenMaskedFillScalarView names the arguments of aten.masked_fill.Scalar.
+type AtenMaskedFillScalarView struct {
+	*ir.Node
+}
+
+// AsAtenMaskedFillScalar is n as aten.masked_fill.Scalar; ok is false for other nodes.
+func AsAtenMaskedFillScalar(n *ir.Node) (v AtenMaskedFillScalarView, ok bool) {
+	return AtenMaskedFillScalarView{n}, n != nil && n.Op == ops.AtenMaskedFillScalar
+}
+
+// Self is the argument self, nil for None.
+func (v AtenMaskedFillScalarView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Mask is the argument mask, nil for None.
+func (v AtenMaskedFillScalarView) Mask() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Value is the argument value.
+func (v AtenMaskedFillScalarView) Value() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenMaskedFillTensorView names the arguments of aten.masked_fill.Tensor.
+type AtenMaskedFillTensorView struct {
+	*ir.Node
+}
+
+// AsAtenMaskedFillTensor is n as aten.masked_fill.Tensor; ok is false for other nodes.
+func AsAtenMaskedFillTensor(n *ir.Node) (v AtenMaskedFillTensorView, ok bool) {
+	return AtenMaskedFillTensorView{n}, n != nil && n.Op == ops.AtenMaskedFillTensor
+}
+
+// Self is the argument self, nil for None.
+func (v AtenMaskedFillTensorView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Mask is the argument mask, nil for None.
+func (v AtenMaskedFillTensorView) Mask() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Value is the argument value, nil for None.
+func (v AtenMaskedFillTensorView) Value() *ir.Value {
+	return v.Node.In(2)
+}
+
+// AtenMaskedScatterDefaultView names the arguments of aten.masked_scatter.default.
+type AtenMaskedScatterDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenMaskedScatterDefault is n as aten.masked_scatter.default; ok is false for other nodes.
+func AsAtenMaskedScatterDefault(n *ir.Node) (v AtenMaskedScatterDefaultView, ok bool) {
+	return AtenMaskedScatterDefaultView{n}, n != nil && n.Op == ops.AtenMaskedScatterDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenMaskedScatterDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Mask is the argument mask, nil for None.
+func (v AtenMaskedScatterDefaultView) Mask() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Source is the argument source, nil for None.
+func (v AtenMaskedScatterDefaultView) Source() *ir.Value {
+	return v.Node.In(2)
+}
+
+// AtenMaskedSelectDefaultView names the arguments of aten.masked_select.default.
+type AtenMaskedSelectDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenMaskedSelectDefault is n as aten.masked_select.default; ok is false for other nodes.
+func AsAtenMaskedSelectDefault(n *ir.Node) (v AtenMaskedSelectDefaultView, ok bool) {
+	return AtenMaskedSelectDefaultView{n}, n != nil && n.Op == ops.AtenMaskedSelectDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenMaskedSelectDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Mask is the argument mask, nil for None.
+func (v AtenMaskedSelectDefaultView) Mask() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AtenMatmulDefaultView names the arguments of aten.matmul.default.
+type AtenMatmulDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenMatmulDefault is n as aten.matmul.default; ok is false for other nodes.
+func AsAtenMatmulDefault(n *ir.Node) (v AtenMatmulDefaultView, ok bool) {
+	return AtenMatmulDefaultView{n}, n != nil && n.Op == ops.AtenMatmulDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenMatmulDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other, nil for None.
+func (v AtenMatmulDefaultView) Other() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AtenMatrixHDefaultView names the arguments of aten.matrix_H.default.
+type AtenMatrixHDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenMatrixHDefault is n as aten.matrix_H.default; ok is false for other nodes.
+func AsAtenMatrixHDefault(n *ir.Node) (v AtenMatrixHDefaultView, ok bool) {
+	return AtenMatrixHDefaultView{n}, n != nil && n.Op == ops.AtenMatrixHDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenMatrixHDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenMatrixExpDefaultView names the arguments of aten.matrix_exp.default.
+type AtenMatrixExpDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenMatrixExpDefault is n as aten.matrix_exp.default; ok is false for other nodes.
+func AsAtenMatrixExpDefault(n *ir.Node) (v AtenMatrixExpDefaultView, ok bool) {
+	return AtenMatrixExpDefaultView{n}, n != nil && n.Op == ops.AtenMatrixExpDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenMatrixExpDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenMaxDefaultView names the arguments of aten.max.default.
+type AtenMaxDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenMaxDefault is n as aten.max.default; ok is false for other nodes.
+func AsAtenMaxDefault(n *ir.Node) (v AtenMaxDefaultView, ok bool) {
+	return AtenMaxDefaultView{n}, n != nil && n.Op == ops.AtenMaxDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenMaxDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenMaxDimView names the arguments of aten.max.dim.
+type AtenMaxDimView struct {
+	*ir.Node
+}
+
+// AsAtenMaxDim is n as aten.max.dim; ok is false for other nodes.
+func AsAtenMaxDim(n *ir.Node) (v AtenMaxDimView, ok bool) {
+	return AtenMaxDimView{n}, n != nil && n.Op == ops.AtenMaxDim
+}
+
+// Self is the argument self, nil for None.
+func (v AtenMaxDimView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dim is the argument dim.
+func (v AtenMaxDimView) Dim() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Keepdim is the argument keepdim.
+func (v AtenMaxDimView) Keepdim() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenMaxOtherView names the arguments of aten.max.other.
+type AtenMaxOtherView struct {
+	*ir.Node
+}
+
+// AsAtenMaxOther is n as aten.max.other; ok is false for other nodes.
+func AsAtenMaxOther(n *ir.Node) (v AtenMaxOtherView, ok bool) {
+	return AtenMaxOtherView{n}, n != nil && n.Op == ops.AtenMaxOther
+}
+
+// Self is the argument self, nil for None.
+func (v AtenMaxOtherView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other, nil for None.
+func (v AtenMaxOtherView) Other() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AtenMaxPool1dDefaultView names the arguments of aten.max_pool1d.default.
+type AtenMaxPool1dDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenMaxPool1dDefault is n as aten.max_pool1d.default; ok is false for other nodes.
+func AsAtenMaxPool1dDefault(n *ir.Node) (v AtenMaxPool1dDefaultView, ok bool) {
+	return AtenMaxPool1dDefaultView{n}, n != nil && n.Op == ops.AtenMaxPool1dDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenMaxPool1dDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// KernelSize is the argument kernel_size.
+func (v AtenMaxPool1dDefaultView) KernelSize() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Stride is the argument stride.
+func (v AtenMaxPool1dDefaultView) Stride() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Padding is the argument padding.
+func (v AtenMaxPool1dDefaultView) Padding() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Dilation is the argument dilation.
+func (v AtenMaxPool1dDefaultView) Dilation() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// CeilMode is the argument ceil_mode.
+func (v AtenMaxPool1dDefaultView) CeilMode() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// AtenMaxPool1dWithIndicesDefaultView names the arguments of aten.max_pool1d_with_indices.default.
+type AtenMaxPool1dWithIndicesDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenMaxPool1dWithIndicesDefault is n as aten.max_pool1d_with_indices.default; ok is false for other nodes.
+func AsAtenMaxPool1dWithIndicesDefault(n *ir.Node) (v AtenMaxPool1dWithIndicesDefaultView, ok bool) {
+	return AtenMaxPool1dWithIndicesDefaultView{n}, n != nil && n.Op == ops.AtenMaxPool1dWithIndicesDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenMaxPool1dWithIndicesDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// KernelSize is the argument kernel_size.
+func (v AtenMaxPool1dWithIndicesDefaultView) KernelSize() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Stride is the argument stride.
+func (v AtenMaxPool1dWithIndicesDefaultView) Stride() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Padding is the argument padding.
+func (v AtenMaxPool1dWithIndicesDefaultView) Padding() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Dilation is the argument dilation.
+func (v AtenMaxPool1dWithIndicesDefaultView) Dilation() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// CeilMode is the argument ceil_mode.
+func (v AtenMaxPool1dWithIndicesDefaultView) CeilMode() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// AtenMaxPool2dDefaultView names the arguments of aten.max_pool2d.default.
+type AtenMaxPool2dDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenMaxPool2dDefault is n as aten.max_pool2d.default; ok is false for other nodes.
+func AsAtenMaxPool2dDefault(n *ir.Node) (v AtenMaxPool2dDefaultView, ok bool) {
+	return AtenMaxPool2dDefaultView{n}, n != nil && n.Op == ops.AtenMaxPool2dDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenMaxPool2dDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// KernelSize is the argument kernel_size.
+func (v AtenMaxPool2dDefaultView) KernelSize() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Stride is the argument stride.
+func (v AtenMaxPool2dDefaultView) Stride() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Padding is the argument padding.
+func (v AtenMaxPool2dDefaultView) Padding() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Dilation is the argument dilation.
+func (v AtenMaxPool2dDefaultView) Dilation() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// CeilMode is the argument ceil_mode.
+func (v AtenMaxPool2dDefaultView) CeilMode() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// AtenMaxPool2dWithIndicesDefaultView names the arguments of aten.max_pool2d_with_indices.default.
+type AtenMaxPool2dWithIndicesDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenMaxPool2dWithIndicesDefault is n as aten.max_pool2d_with_indices.default; ok is false for other nodes.
+func AsAtenMaxPool2dWithIndicesDefault(n *ir.Node) (v AtenMaxPool2dWithIndicesDefaultView, ok bool) {
+	return AtenMaxPool2dWithIndicesDefaultView{n}, n != nil && n.Op == ops.AtenMaxPool2dWithIndicesDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenMaxPool2dWithIndicesDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// KernelSize is the argument kernel_size.
+func (v AtenMaxPool2dWithIndicesDefaultView) KernelSize() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Stride is the argument stride.
+func (v AtenMaxPool2dWithIndicesDefaultView) Stride() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Padding is the argument padding.
+func (v AtenMaxPool2dWithIndicesDefaultView) Padding() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Dilation is the argument dilation.
+func (v AtenMaxPool2dWithIndicesDefaultView) Dilation() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// CeilMode is the argument ceil_mode.
+func (v AtenMaxPool2dWithIndicesDefaultView) CeilMode() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// AtenMaxPool3dDefaultView names the arguments of aten.max_pool3d.default.
+type AtenMaxPool3dDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenMaxPool3dDefault is n as aten.max_pool3d.default; ok is false for other nodes.
+func AsAtenMaxPool3dDefault(n *ir.Node) (v AtenMaxPool3dDefaultView, ok bool) {
+	return AtenMaxPool3dDefaultView{n}, n != nil && n.Op == ops.AtenMaxPool3dDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenMaxPool3dDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// KernelSize is the argument kernel_size.
+func (v AtenMaxPool3dDefaultView) KernelSize() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Stride is the argument stride.
+func (v AtenMaxPool3dDefaultView) Stride() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Padding is the argument padding.
+func (v AtenMaxPool3dDefaultView) Padding() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Dilation is the argument dilation.
+func (v AtenMaxPool3dDefaultView) Dilation() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// CeilMode is the argument ceil_mode.
+func (v AtenMaxPool3dDefaultView) CeilMode() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// AtenMaxPool3dWithIndicesDefaultView names the arguments of aten.max_pool3d_with_indices.default.
+type AtenMaxPool3dWithIndicesDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenMaxPool3dWithIndicesDefault is n as aten.max_pool3d_with_indices.default; ok is false for other nodes.
+func AsAtenMaxPool3dWithIndicesDefault(n *ir.Node) (v AtenMaxPool3dWithIndicesDefaultView, ok bool) {
+	return AtenMaxPool3dWithIndicesDefaultView{n}, n != nil && n.Op == ops.AtenMaxPool3dWithIndicesDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenMaxPool3dWithIndicesDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// KernelSize is the argument kernel_size.
+func (v AtenMaxPool3dWithIndicesDefaultView) KernelSize() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Stride is the argument stride.
+func (v AtenMaxPool3dWithIndicesDefaultView) Stride() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Padding is the argument padding.
+func (v AtenMaxPool3dWithIndicesDefaultView) Padding() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Dilation is the argument dilation.
+func (v AtenMaxPool3dWithIndicesDefaultView) Dilation() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// CeilMode is the argument ceil_mode.
+func (v AtenMaxPool3dWithIndicesDefaultView) CeilMode() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// AtenMaxUnpool2dDefaultView names the arguments of aten.max_unpool2d.default.
+type AtenMaxUnpool2dDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenMaxUnpool2dDefault is n as aten.max_unpool2d.default; ok is false for other nodes.
+func AsAtenMaxUnpool2dDefault(n *ir.Node) (v AtenMaxUnpool2dDefaultView, ok bool) {
+	return AtenMaxUnpool2dDefaultView{n}, n != nil && n.Op == ops.AtenMaxUnpool2dDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenMaxUnpool2dDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Indices is the argument indices, nil for None.
+func (v AtenMaxUnpool2dDefaultView) Indices() *ir.Value {
+	return v.Node.In(1)
+}
+
+// OutputSize is the argument output_size.
+func (v AtenMaxUnpool2dDefaultView) OutputSize() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenMaxUnpool3dDefaultView names the arguments of aten.max_unpool3d.default.
+type AtenMaxUnpool3dDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenMaxUnpool3dDefault is n as aten.max_unpool3d.default; ok is false for other nodes.
+func AsAtenMaxUnpool3dDefault(n *ir.Node) (v AtenMaxUnpool3dDefaultView, ok bool) {
+	return AtenMaxUnpool3dDefaultView{n}, n != nil && n.Op == ops.AtenMaxUnpool3dDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenMaxUnpool3dDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Indices is the argument indices, nil for None.
+func (v AtenMaxUnpool3dDefaultView) Indices() *ir.Value {
+	return v.Node.In(1)
+}
+
+// OutputSize is the argument output_size.
+func (v AtenMaxUnpool3dDefaultView) OutputSize() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Stride is the argument stride.
+func (v AtenMaxUnpool3dDefaultView) Stride() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Padding is the argument padding.
+func (v AtenMaxUnpool3dDefaultView) Padding() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// AtenMaximumDefaultView names the arguments of aten.maximum.default.
+type AtenMaximumDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenMaximumDefault is n as aten.maximum.default; ok is false for other nodes.
+func AsAtenMaximumDefault(n *ir.Node) (v AtenMaximumDefaultView, ok bool) {
+	return AtenMaximumDefaultView{n}, n != nil && n.Op == ops.AtenMaximumDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenMaximumDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other, nil for None.
+func (v AtenMaximumDefaultView) Other() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AtenMeanDefaultView names the arguments of aten.mean.default.
+type AtenMeanDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenMeanDefault is n as aten.mean.default; ok is false for other nodes.
+func AsAtenMeanDefault(n *ir.Node) (v AtenMeanDefaultView, ok bool) {
+	return AtenMeanDefaultView{n}, n != nil && n.Op == ops.AtenMeanDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenMeanDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dtype is the argument dtype.
+func (v AtenMeanDefaultView) Dtype() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenMeanDimView names the arguments of aten.mean.dim.
+type AtenMeanDimView struct {
+	*ir.Node
+}
+
+// AsAtenMeanDim is n as aten.mean.dim; ok is false for other nodes.
+func AsAtenMeanDim(n *ir.Node) (v AtenMeanDimView, ok bool) {
+	return AtenMeanDimView{n}, n != nil && n.Op == ops.AtenMeanDim
+}
+
+// Self is the argument self, nil for None.
+func (v AtenMeanDimView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dim is the argument dim.
+func (v AtenMeanDimView) Dim() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Keepdim is the argument keepdim.
+func (v AtenMeanDimView) Keepdim() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Dtype is the argument dtype.
+func (v AtenMeanDimView) Dtype() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AtenMedianDefaultView names the arguments of aten.median.default.
+type AtenMedianDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenMedianDefault is n as aten.median.default; ok is false for other nodes.
+func AsAtenMedianDefault(n *ir.Node) (v AtenMedianDefaultView, ok bool) {
+	return AtenMedianDefaultView{n}, n != nil && n.Op == ops.AtenMedianDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenMedianDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenMedianDimView names the arguments of aten.median.dim.
+type AtenMedianDimView struct {
+	*ir.Node
+}
+
+// AsAtenMedianDim is n as aten.median.dim; ok is false for other nodes.
+func AsAtenMedianDim(n *ir.Node) (v AtenMedianDimView, ok bool) {
+	return AtenMedianDimView{n}, n != nil && n.Op == ops.AtenMedianDim
+}
+
+// Self is the argument self, nil for None.
+func (v AtenMedianDimView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dim is the argument dim.
+func (v AtenMedianDimView) Dim() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Keepdim is the argument keepdim.
+func (v AtenMedianDimView) Keepdim() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenMeshgridDefaultView names the arguments of aten.meshgrid.default.
+type AtenMeshgridDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenMeshgridDefault is n as aten.meshgrid.default; ok is false for other nodes.
+func AsAtenMeshgridDefault(n *ir.Node) (v AtenMeshgridDefaultView, ok bool) {
+	return AtenMeshgridDefaultView{n}, n != nil && n.Op == ops.AtenMeshgridDefault
+}
+
+// Tensors is the argument tensors.
+func (v AtenMeshgridDefaultView) Tensors() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// AtenMeshgridIndexingView names the arguments of aten.meshgrid.indexing.
+type AtenMeshgridIndexingView struct {
+	*ir.Node
+}
+
+// AsAtenMeshgridIndexing is n as aten.meshgrid.indexing; ok is false for other nodes.
+func AsAtenMeshgridIndexing(n *ir.Node) (v AtenMeshgridIndexingView, ok bool) {
+	return AtenMeshgridIndexingView{n}, n != nil && n.Op == ops.AtenMeshgridIndexing
+}
+
+// Tensors is the argument tensors.
+func (v AtenMeshgridIndexingView) Tensors() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// Indexing is the argument indexing.
+func (v AtenMeshgridIndexingView) Indexing() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenMinDefaultView names the arguments of aten.min.default.
+type AtenMinDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenMinDefault is n as aten.min.default; ok is false for other nodes.
+func AsAtenMinDefault(n *ir.Node) (v AtenMinDefaultView, ok bool) {
+	return AtenMinDefaultView{n}, n != nil && n.Op == ops.AtenMinDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenMinDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenMinDimView names the arguments of aten.min.dim.
+type AtenMinDimView struct {
+	*ir.Node
+}
+
+// AsAtenMinDim is n as aten.min.dim; ok is false for other nodes.
+func AsAtenMinDim(n *ir.Node) (v AtenMinDimView, ok bool) {
+	return AtenMinDimView{n}, n != nil && n.Op == ops.AtenMinDim
+}
+
+// Self is the argument self, nil for None.
+func (v AtenMinDimView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dim is the argument dim.
+func (v AtenMinDimView) Dim() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Keepdim is the argument keepdim.
+func (v AtenMinDimView) Keepdim() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenMinOtherView names the arguments of aten.min.other.
+type AtenMinOtherView struct {
+	*ir.Node
+}
+
+// AsAtenMinOther is n as aten.min.other; ok is false for other nodes.
+func AsAtenMinOther(n *ir.Node) (v AtenMinOtherView, ok bool) {
+	return AtenMinOtherView{n}, n != nil && n.Op == ops.AtenMinOther
+}
+
+// Self is the argument self, nil for None.
+func (v AtenMinOtherView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other, nil for None.
+func (v AtenMinOtherView) Other() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AtenMinimumDefaultView names the arguments of aten.minimum.default.
+type AtenMinimumDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenMinimumDefault is n as aten.minimum.default; ok is false for other nodes.
+func AsAtenMinimumDefault(n *ir.Node) (v AtenMinimumDefaultView, ok bool) {
+	return AtenMinimumDefaultView{n}, n != nil && n.Op == ops.AtenMinimumDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenMinimumDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other, nil for None.
+func (v AtenMinimumDefaultView) Other() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AtenMishDefaultView names the arguments of aten.mish.default.
+type AtenMishDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenMishDefault is n as aten.mish.default; ok is false for other nodes.
+func AsAtenMishDefault(n *ir.Node) (v AtenMishDefaultView, ok bool) {
+	return AtenMishDefaultView{n}, n != nil && n.Op == ops.AtenMishDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenMishDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenMmDefaultView names the arguments of aten.mm.default.
+type AtenMmDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenMmDefault is n as aten.mm.default; ok is false for other nodes.
+func AsAtenMmDefault(n *ir.Node) (v AtenMmDefaultView, ok bool) {
+	return AtenMmDefaultView{n}, n != nil && n.Op == ops.AtenMmDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenMmDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Mat2 is the argument mat2, nil for None.
+func (v AtenMmDefaultView) Mat2() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AtenMmDtypeView names the arguments of aten.mm.dtype.
+type AtenMmDtypeView struct {
+	*ir.Node
+}
+
+// AsAtenMmDtype is n as aten.mm.dtype; ok is false for other nodes.
+func AsAtenMmDtype(n *ir.Node) (v AtenMmDtypeView, ok bool) {
+	return AtenMmDtypeView{n}, n != nil && n.Op == ops.AtenMmDtype
+}
+
+// Self is the argument self, nil for None.
+func (v AtenMmDtypeView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Mat2 is the argument mat2, nil for None.
+func (v AtenMmDtypeView) Mat2() *ir.Value {
+	return v.Node.In(1)
+}
+
+// OutDtype is the argument out_dtype.
+func (v AtenMmDtypeView) OutDtype() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenModeDefaultView names the arguments of aten.mode.default.
+type AtenModeDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenModeDefault is n as aten.mode.default; ok is false for other nodes.
+func AsAtenModeDefault(n *ir.Node) (v AtenModeDefaultView, ok bool) {
+	return AtenModeDefaultView{n}, n != nil && n.Op == ops.AtenModeDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenModeDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dim is the argument dim.
+func (v AtenModeDefaultView) Dim() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Keepdim is the argument keepdim.
+func (v AtenModeDefaultView) Keepdim() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenMoveaxisIntlistView names the arguments of aten.moveaxis.intlist.
+type AtenMoveaxisIntlistView struct {
+	*ir.Node
+}
+
+// AsAtenMoveaxisIntlist is n as aten.moveaxis.intlist; ok is false for other nodes.
+func AsAtenMoveaxisIntlist(n *ir.Node) (v AtenMoveaxisIntlistView, ok bool) {
+	return AtenMoveaxisIntlistView{n}, n != nil && n.Op == ops.AtenMoveaxisIntlist
+}
+
+// Self is the argument self, nil for None.
+func (v AtenMoveaxisIntlistView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Source is the argument source.
+func (v AtenMoveaxisIntlistView) Source() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Destination is the argument destination.
+func (v AtenMoveaxisIntlistView) Destination() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenMovedimIntView names the arguments of aten.movedim.int.
+type AtenMovedimIntView struct {
+	*ir.Node
+}
+
+// AsAtenMovedimInt is n as aten.movedim.int; ok is false for other nodes.
+func AsAtenMovedimInt(n *ir.Node) (v AtenMovedimIntView, ok bool) {
+	return AtenMovedimIntView{n}, n != nil && n.Op == ops.AtenMovedimInt
+}
+
+// Self is the argument self, nil for None.
+func (v AtenMovedimIntView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Source is the argument source.
+func (v AtenMovedimIntView) Source() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Destination is the argument destination.
+func (v AtenMovedimIntView) Destination() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenMovedimIntlistView names the arguments of aten.movedim.intlist.
+type AtenMovedimIntlistView struct {
+	*ir.Node
+}
+
+// AsAtenMovedimIntlist is n as aten.movedim.intlist; ok is false for other nodes.
+func AsAtenMovedimIntlist(n *ir.Node) (v AtenMovedimIntlistView, ok bool) {
+	return AtenMovedimIntlistView{n}, n != nil && n.Op == ops.AtenMovedimIntlist
+}
+
+// Self is the argument self, nil for None.
+func (v AtenMovedimIntlistView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Source is the argument source.
+func (v AtenMovedimIntlistView) Source() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Destination is the argument destination.
+func (v AtenMovedimIntlistView) Destination() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenMseLossDefaultView names the arguments of aten.mse_loss.default.
+type AtenMseLossDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenMseLossDefault is n as aten.mse_loss.default; ok is false for other nodes.
+func AsAtenMseLossDefault(n *ir.Node) (v AtenMseLossDefaultView, ok bool) {
+	return AtenMseLossDefaultView{n}, n != nil && n.Op == ops.AtenMseLossDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenMseLossDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// TargetArg is the argument target, nil for None.
+func (v AtenMseLossDefaultView) TargetArg() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Reduction is the argument reduction.
+func (v AtenMseLossDefaultView) Reduction() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenMsortDefaultView names the arguments of aten.msort.default.
+type AtenMsortDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenMsortDefault is n as aten.msort.default; ok is false for other nodes.
+func AsAtenMsortDefault(n *ir.Node) (v AtenMsortDefaultView, ok bool) {
+	return AtenMsortDefaultView{n}, n != nil && n.Op == ops.AtenMsortDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenMsortDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenMulScalarView names the arguments of aten.mul.Scalar.
+type AtenMulScalarView struct {
+	*ir.Node
+}
+
+// AsAtenMulScalar is n as aten.mul.Scalar; ok is false for other nodes.
+func AsAtenMulScalar(n *ir.Node) (v AtenMulScalarView, ok bool) {
+	return AtenMulScalarView{n}, n != nil && n.Op == ops.AtenMulScalar
+}
+
+// Self is the argument self, nil for None.
+func (v AtenMulScalarView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other.
+func (v AtenMulScalarView) Other() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenMulTensorView names the arguments of aten.mul.Tensor.
+type AtenMulTensorView struct {
+	*ir.Node
+}
+
+// AsAtenMulTensor is n as aten.mul.Tensor; ok is false for other nodes.
+func AsAtenMulTensor(n *ir.Node) (v AtenMulTensorView, ok bool) {
+	return AtenMulTensorView{n}, n != nil && n.Op == ops.AtenMulTensor
+}
+
+// Self is the argument self, nil for None.
+func (v AtenMulTensorView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other, nil for None.
+func (v AtenMulTensorView) Other() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AtenMultinomialDefaultView names the arguments of aten.multinomial.default.
+type AtenMultinomialDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenMultinomialDefault is n as aten.multinomial.default; ok is false for other nodes.
+func AsAtenMultinomialDefault(n *ir.Node) (v AtenMultinomialDefaultView, ok bool) {
+	return AtenMultinomialDefaultView{n}, n != nil && n.Op == ops.AtenMultinomialDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenMultinomialDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// NumSamples is the argument num_samples.
+func (v AtenMultinomialDefaultView) NumSamples() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Replacement is the argument replacement.
+func (v AtenMultinomialDefaultView) Replacement() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Generator is the argument generator.
+func (v AtenMultinomialDefaultView) Generator() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AtenMultiplyScalarView names the arguments of aten.multiply.Scalar.
+type AtenMultiplyScalarView struct {
+	*ir.Node
+}
+
+// AsAtenMultiplyScalar is n as aten.multiply.Scalar; ok is false for other nodes.
+func AsAtenMultiplyScalar(n *ir.Node) (v AtenMultiplyScalarView, ok bool) {
+	return AtenMultiplyScalarView{n}, n != nil && n.Op == ops.AtenMultiplyScalar
+}
+
+// Self is the argument self, nil for None.
+func (v AtenMultiplyScalarView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other.
+func (v AtenMultiplyScalarView) Other() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenMultiplyTensorView names the arguments of aten.multiply.Tensor.
+type AtenMultiplyTensorView struct {
+	*ir.Node
+}
+
+// AsAtenMultiplyTensor is n as aten.multiply.Tensor; ok is false for other nodes.
+func AsAtenMultiplyTensor(n *ir.Node) (v AtenMultiplyTensorView, ok bool) {
+	return AtenMultiplyTensorView{n}, n != nil && n.Op == ops.AtenMultiplyTensor
+}
+
+// Self is the argument self, nil for None.
+func (v AtenMultiplyTensorView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other, nil for None.
+func (v AtenMultiplyTensorView) Other() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AtenMvDefaultView names the arguments of aten.mv.default.
+type AtenMvDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenMvDefault is n as aten.mv.default; ok is false for other nodes.
+func AsAtenMvDefault(n *ir.Node) (v AtenMvDefaultView, ok bool) {
+	return AtenMvDefaultView{n}, n != nil && n.Op == ops.AtenMvDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenMvDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Vec is the argument vec, nil for None.
+func (v AtenMvDefaultView) Vec() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AtenMvlgammaDefaultView names the arguments of aten.mvlgamma.default.
+type AtenMvlgammaDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenMvlgammaDefault is n as aten.mvlgamma.default; ok is false for other nodes.
+func AsAtenMvlgammaDefault(n *ir.Node) (v AtenMvlgammaDefaultView, ok bool) {
+	return AtenMvlgammaDefaultView{n}, n != nil && n.Op == ops.AtenMvlgammaDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenMvlgammaDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// P is the argument p.
+func (v AtenMvlgammaDefaultView) P() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenNanToNumDefaultView names the arguments of aten.nan_to_num.default.
+type AtenNanToNumDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenNanToNumDefault is n as aten.nan_to_num.default; ok is false for other nodes.
+func AsAtenNanToNumDefault(n *ir.Node) (v AtenNanToNumDefaultView, ok bool) {
+	return AtenNanToNumDefaultView{n}, n != nil && n.Op == ops.AtenNanToNumDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenNanToNumDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Nan is the argument nan.
+func (v AtenNanToNumDefaultView) Nan() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Posinf is the argument posinf.
+func (v AtenNanToNumDefaultView) Posinf() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Neginf is the argument neginf.
+func (v AtenNanToNumDefaultView) Neginf() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AtenNanmeanDefaultView names the arguments of aten.nanmean.default.
+type AtenNanmeanDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenNanmeanDefault is n as aten.nanmean.default; ok is false for other nodes.
+func AsAtenNanmeanDefault(n *ir.Node) (v AtenNanmeanDefaultView, ok bool) {
+	return AtenNanmeanDefaultView{n}, n != nil && n.Op == ops.AtenNanmeanDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenNanmeanDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dim is the argument dim.
+func (v AtenNanmeanDefaultView) Dim() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Keepdim is the argument keepdim.
+func (v AtenNanmeanDefaultView) Keepdim() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Dtype is the argument dtype.
+func (v AtenNanmeanDefaultView) Dtype() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AtenNanmedianDefaultView names the arguments of aten.nanmedian.default.
+type AtenNanmedianDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenNanmedianDefault is n as aten.nanmedian.default; ok is false for other nodes.
+func AsAtenNanmedianDefault(n *ir.Node) (v AtenNanmedianDefaultView, ok bool) {
+	return AtenNanmedianDefaultView{n}, n != nil && n.Op == ops.AtenNanmedianDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenNanmedianDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenNanmedianDimView names the arguments of aten.nanmedian.dim.
+type AtenNanmedianDimView struct {
+	*ir.Node
+}
+
+// AsAtenNanmedianDim is n as aten.nanmedian.dim; ok is false for other nodes.
+func AsAtenNanmedianDim(n *ir.Node) (v AtenNanmedianDimView, ok bool) {
+	return AtenNanmedianDimView{n}, n != nil && n.Op == ops.AtenNanmedianDim
+}
+
+// Self is the argument self, nil for None.
+func (v AtenNanmedianDimView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dim is the argument dim.
+func (v AtenNanmedianDimView) Dim() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Keepdim is the argument keepdim.
+func (v AtenNanmedianDimView) Keepdim() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenNanquantileDefaultView names the arguments of aten.nanquantile.default.
+type AtenNanquantileDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenNanquantileDefault is n as aten.nanquantile.default; ok is false for other nodes.
+func AsAtenNanquantileDefault(n *ir.Node) (v AtenNanquantileDefaultView, ok bool) {
+	return AtenNanquantileDefaultView{n}, n != nil && n.Op == ops.AtenNanquantileDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenNanquantileDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Q is the argument q, nil for None.
+func (v AtenNanquantileDefaultView) Q() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Dim is the argument dim.
+func (v AtenNanquantileDefaultView) Dim() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Keepdim is the argument keepdim.
+func (v AtenNanquantileDefaultView) Keepdim() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Interpolation is the argument interpolation.
+func (v AtenNanquantileDefaultView) Interpolation() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// AtenNanquantileScalarView names the arguments of aten.nanquantile.scalar.
+type AtenNanquantileScalarView struct {
+	*ir.Node
+}
+
+// AsAtenNanquantileScalar is n as aten.nanquantile.scalar; ok is false for other nodes.
+func AsAtenNanquantileScalar(n *ir.Node) (v AtenNanquantileScalarView, ok bool) {
+	return AtenNanquantileScalarView{n}, n != nil && n.Op == ops.AtenNanquantileScalar
+}
+
+// Self is the argument self, nil for None.
+func (v AtenNanquantileScalarView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Q is the argument q.
+func (v AtenNanquantileScalarView) Q() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Dim is the argument dim.
+func (v AtenNanquantileScalarView) Dim() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Keepdim is the argument keepdim.
+func (v AtenNanquantileScalarView) Keepdim() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Interpolation is the argument interpolation.
+func (v AtenNanquantileScalarView) Interpolation() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// AtenNansumDefaultView names the arguments of aten.nansum.default.
+type AtenNansumDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenNansumDefault is n as aten.nansum.default; ok is false for other nodes.
+func AsAtenNansumDefault(n *ir.Node) (v AtenNansumDefaultView, ok bool) {
+	return AtenNansumDefaultView{n}, n != nil && n.Op == ops.AtenNansumDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenNansumDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dim is the argument dim.
+func (v AtenNansumDefaultView) Dim() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Keepdim is the argument keepdim.
+func (v AtenNansumDefaultView) Keepdim() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Dtype is the argument dtype.
+func (v AtenNansumDefaultView) Dtype() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AtenNarrowTensorView names the arguments of aten.narrow.Tensor.
+type AtenNarrowTensorView struct {
+	*ir.Node
+}
+
+// AsAtenNarrowTensor is n as aten.narrow.Tensor; ok is false for other nodes.
+func AsAtenNarrowTensor(n *ir.Node) (v AtenNarrowTensorView, ok bool) {
+	return AtenNarrowTensorView{n}, n != nil && n.Op == ops.AtenNarrowTensor
+}
+
+// Self is the argument self, nil for None.
+func (v AtenNarrowTensorView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dim is the argument dim.
+func (v AtenNarrowTensorView) Dim() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Start is the argument start, nil for None.
+func (v AtenNarrowTensorView) Start() *ir.Value {
+	return v.Node.In(2)
+}
+
+// Length is the argument length.
+func (v AtenNarrowTensorView) Length() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AtenNarrowDefaultView names the arguments of aten.narrow.default.
+type AtenNarrowDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenNarrowDefault is n as aten.narrow.default; ok is false for other nodes.
+func AsAtenNarrowDefault(n *ir.Node) (v AtenNarrowDefaultView, ok bool) {
+	return AtenNarrowDefaultView{n}, n != nil && n.Op == ops.AtenNarrowDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenNarrowDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dim is the argument dim.
+func (v AtenNarrowDefaultView) Dim() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Start is the argument start.
+func (v AtenNarrowDefaultView) Start() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Length is the argument length.
+func (v AtenNarrowDefaultView) Length() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AtenNarrowCopyDefaultView names the arguments of aten.narrow_copy.default.
+type AtenNarrowCopyDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenNarrowCopyDefault is n as aten.narrow_copy.default; ok is false for other nodes.
+func AsAtenNarrowCopyDefault(n *ir.Node) (v AtenNarrowCopyDefaultView, ok bool) {
+	return AtenNarrowCopyDefaultView{n}, n != nil && n.Op == ops.AtenNarrowCopyDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenNarrowCopyDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dim is the argument dim.
+func (v AtenNarrowCopyDefaultView) Dim() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Start is the argument start.
+func (v AtenNarrowCopyDefaultView) Start() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Length is the argument length.
+func (v AtenNarrowCopyDefaultView) Length() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AtenNativeBatchNormDefaultView names the arguments of aten.native_batch_norm.default.
+type AtenNativeBatchNormDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenNativeBatchNormDefault is n as aten.native_batch_norm.default; ok is false for other nodes.
+func AsAtenNativeBatchNormDefault(n *ir.Node) (v AtenNativeBatchNormDefaultView, ok bool) {
+	return AtenNativeBatchNormDefaultView{n}, n != nil && n.Op == ops.AtenNativeBatchNormDefault
+}
+
+// Input is the argument input, nil for None.
+func (v AtenNativeBatchNormDefaultView) Input() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Weight is the argument weight, nil for None.
+func (v AtenNativeBatchNormDefaultView) Weight() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Bias is the argument bias, nil for None.
+func (v AtenNativeBatchNormDefaultView) Bias() *ir.Value {
+	return v.Node.In(2)
+}
+
+// RunningMean is the argument running_mean, nil for None.
+func (v AtenNativeBatchNormDefaultView) RunningMean() *ir.Value {
+	return v.Node.In(3)
+}
+
+// RunningVar is the argument running_var, nil for None.
+func (v AtenNativeBatchNormDefaultView) RunningVar() *ir.Value {
+	return v.Node.In(4)
+}
+
+// Training is the argument training.
+func (v AtenNativeBatchNormDefaultView) Training() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// Momentum is the argument momentum.
+func (v AtenNativeBatchNormDefaultView) Momentum() ir.Arg {
+	return v.Node.Arg(6)
+}
+
+// Eps is the argument eps.
+func (v AtenNativeBatchNormDefaultView) Eps() ir.Arg {
+	return v.Node.Arg(7)
+}
+
+// AtenNativeChannelShuffleDefaultView names the arguments of aten.native_channel_shuffle.default.
+type AtenNativeChannelShuffleDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenNativeChannelShuffleDefault is n as aten.native_channel_shuffle.default; ok is false for other nodes.
+func AsAtenNativeChannelShuffleDefault(n *ir.Node) (v AtenNativeChannelShuffleDefaultView, ok bool) {
+	return AtenNativeChannelShuffleDefaultView{n}, n != nil && n.Op == ops.AtenNativeChannelShuffleDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenNativeChannelShuffleDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Groups is the argument groups.
+func (v AtenNativeChannelShuffleDefaultView) Groups() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenNativeDropoutDefaultView names the arguments of aten.native_dropout.default.
+type AtenNativeDropoutDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenNativeDropoutDefault is n as aten.native_dropout.default; ok is false for other nodes.
+func AsAtenNativeDropoutDefault(n *ir.Node) (v AtenNativeDropoutDefaultView, ok bool) {
+	return AtenNativeDropoutDefaultView{n}, n != nil && n.Op == ops.AtenNativeDropoutDefault
+}
+
+// Input is the argument input, nil for None.
+func (v AtenNativeDropoutDefaultView) Input() *ir.Value {
+	return v.Node.In(0)
+}
+
+// P is the argument p.
+func (v AtenNativeDropoutDefaultView) P() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Train is the argument train.
+func (v AtenNativeDropoutDefaultView) Train() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenNativeGroupNormDefaultView names the arguments of aten.native_group_norm.default.
+type AtenNativeGroupNormDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenNativeGroupNormDefault is n as aten.native_group_norm.default; ok is false for other nodes.
+func AsAtenNativeGroupNormDefault(n *ir.Node) (v AtenNativeGroupNormDefaultView, ok bool) {
+	return AtenNativeGroupNormDefaultView{n}, n != nil && n.Op == ops.AtenNativeGroupNormDefault
+}
+
+// Input is the argument input, nil for None.
+func (v AtenNativeGroupNormDefaultView) Input() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Weight is the argument weight, nil for None.
+func (v AtenNativeGroupNormDefaultView) Weight() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Bias is the argument bias, nil for None.
+func (v AtenNativeGroupNormDefaultView) Bias() *ir.Value {
+	return v.Node.In(2)
+}
+
+// N is the argument N.
+func (v AtenNativeGroupNormDefaultView) N() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// C is the argument C.
+func (v AtenNativeGroupNormDefaultView) C() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// HxW is the argument HxW.
+func (v AtenNativeGroupNormDefaultView) HxW() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// Group is the argument group.
+func (v AtenNativeGroupNormDefaultView) Group() ir.Arg {
+	return v.Node.Arg(6)
+}
+
+// Eps is the argument eps.
+func (v AtenNativeGroupNormDefaultView) Eps() ir.Arg {
+	return v.Node.Arg(7)
+}
+
+// AtenNativeLayerNormDefaultView names the arguments of aten.native_layer_norm.default.
+type AtenNativeLayerNormDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenNativeLayerNormDefault is n as aten.native_layer_norm.default; ok is false for other nodes.
+func AsAtenNativeLayerNormDefault(n *ir.Node) (v AtenNativeLayerNormDefaultView, ok bool) {
+	return AtenNativeLayerNormDefaultView{n}, n != nil && n.Op == ops.AtenNativeLayerNormDefault
+}
+
+// Input is the argument input, nil for None.
+func (v AtenNativeLayerNormDefaultView) Input() *ir.Value {
+	return v.Node.In(0)
+}
+
+// NormalizedShape is the argument normalized_shape.
+func (v AtenNativeLayerNormDefaultView) NormalizedShape() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Weight is the argument weight, nil for None.
+func (v AtenNativeLayerNormDefaultView) Weight() *ir.Value {
+	return v.Node.In(2)
+}
+
+// Bias is the argument bias, nil for None.
+func (v AtenNativeLayerNormDefaultView) Bias() *ir.Value {
+	return v.Node.In(3)
+}
+
+// Eps is the argument eps.
+func (v AtenNativeLayerNormDefaultView) Eps() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// AtenNeScalarView names the arguments of aten.ne.Scalar.
+type AtenNeScalarView struct {
+	*ir.Node
+}
+
+// AsAtenNeScalar is n as aten.ne.Scalar; ok is false for other nodes.
+func AsAtenNeScalar(n *ir.Node) (v AtenNeScalarView, ok bool) {
+	return AtenNeScalarView{n}, n != nil && n.Op == ops.AtenNeScalar
+}
+
+// Self is the argument self, nil for None.
+func (v AtenNeScalarView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other.
+func (v AtenNeScalarView) Other() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenNeTensorView names the arguments of aten.ne.Tensor.
+type AtenNeTensorView struct {
+	*ir.Node
+}
+
+// AsAtenNeTensor is n as aten.ne.Tensor; ok is false for other nodes.
+func AsAtenNeTensor(n *ir.Node) (v AtenNeTensorView, ok bool) {
+	return AtenNeTensorView{n}, n != nil && n.Op == ops.AtenNeTensor
+}
+
+// Self is the argument self, nil for None.
+func (v AtenNeTensorView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other, nil for None.
+func (v AtenNeTensorView) Other() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AtenNegDefaultView names the arguments of aten.neg.default.
+type AtenNegDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenNegDefault is n as aten.neg.default; ok is false for other nodes.
+func AsAtenNegDefault(n *ir.Node) (v AtenNegDefaultView, ok bool) {
+	return AtenNegDefaultView{n}, n != nil && n.Op == ops.AtenNegDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenNegDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenNegativeDefaultView names the arguments of aten.negative.default.
+type AtenNegativeDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenNegativeDefault is n as aten.negative.default; ok is false for other nodes.
+func AsAtenNegativeDefault(n *ir.Node) (v AtenNegativeDefaultView, ok bool) {
+	return AtenNegativeDefaultView{n}, n != nil && n.Op == ops.AtenNegativeDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenNegativeDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenNewEmptyDefaultView names the arguments of aten.new_empty.default.
+type AtenNewEmptyDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenNewEmptyDefault is n as aten.new_empty.default; ok is false for other nodes.
+func AsAtenNewEmptyDefault(n *ir.Node) (v AtenNewEmptyDefaultView, ok bool) {
+	return AtenNewEmptyDefaultView{n}, n != nil && n.Op == ops.AtenNewEmptyDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenNewEmptyDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Size is the argument size.
+func (v AtenNewEmptyDefaultView) Size() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Dtype is the argument dtype.
+func (v AtenNewEmptyDefaultView) Dtype() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Layout is the argument layout.
+func (v AtenNewEmptyDefaultView) Layout() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Device is the argument device.
+func (v AtenNewEmptyDefaultView) Device() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// PinMemory is the argument pin_memory.
+func (v AtenNewEmptyDefaultView) PinMemory() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// AtenNewEmptyStridedDefaultView names the arguments of aten.new_empty_strided.default.
+type AtenNewEmptyStridedDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenNewEmptyStridedDefault is n as aten.new_empty_strided.default; ok is false for other nodes.
+func AsAtenNewEmptyStridedDefault(n *ir.Node) (v AtenNewEmptyStridedDefaultView, ok bool) {
+	return AtenNewEmptyStridedDefaultView{n}, n != nil && n.Op == ops.AtenNewEmptyStridedDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenNewEmptyStridedDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Size is the argument size.
+func (v AtenNewEmptyStridedDefaultView) Size() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Stride is the argument stride.
+func (v AtenNewEmptyStridedDefaultView) Stride() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Dtype is the argument dtype.
+func (v AtenNewEmptyStridedDefaultView) Dtype() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Layout is the argument layout.
+func (v AtenNewEmptyStridedDefaultView) Layout() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// Device is the argument device.
+func (v AtenNewEmptyStridedDefaultView) Device() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// PinMemory is the argument pin_memory.
+func (v AtenNewEmptyStridedDefaultView) PinMemory() ir.Arg {
+	return v.Node.Arg(6)
+}
+
+// AtenNewFullDefaultView names the arguments of aten.new_full.default.
+type AtenNewFullDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenNewFullDefault is n as aten.new_full.default; ok is false for other nodes.
+func AsAtenNewFullDefault(n *ir.Node) (v AtenNewFullDefaultView, ok bool) {
+	return AtenNewFullDefaultView{n}, n != nil && n.Op == ops.AtenNewFullDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenNewFullDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Size is the argument size.
+func (v AtenNewFullDefaultView) Size() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// FillValue is the argument fill_value.
+func (v AtenNewFullDefaultView) FillValue() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Dtype is the argument dtype.
+func (v AtenNewFullDefaultView) Dtype() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Layout is the argument layout.
+func (v AtenNewFullDefaultView) Layout() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// Device is the argument device.
+func (v AtenNewFullDefaultView) Device() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// PinMemory is the argument pin_memory.
+func (v AtenNewFullDefaultView) PinMemory() ir.Arg {
+	return v.Node.Arg(6)
+}
+
+// AtenNewOnesDefaultView names the arguments of aten.new_ones.default.
+type AtenNewOnesDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenNewOnesDefault is n as aten.new_ones.default; ok is false for other nodes.
+func AsAtenNewOnesDefault(n *ir.Node) (v AtenNewOnesDefaultView, ok bool) {
+	return AtenNewOnesDefaultView{n}, n != nil && n.Op == ops.AtenNewOnesDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenNewOnesDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Size is the argument size.
+func (v AtenNewOnesDefaultView) Size() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Dtype is the argument dtype.
+func (v AtenNewOnesDefaultView) Dtype() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Layout is the argument layout.
+func (v AtenNewOnesDefaultView) Layout() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Device is the argument device.
+func (v AtenNewOnesDefaultView) Device() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// PinMemory is the argument pin_memory.
+func (v AtenNewOnesDefaultView) PinMemory() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// AtenNewZerosDefaultView names the arguments of aten.new_zeros.default.
+type AtenNewZerosDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenNewZerosDefault is n as aten.new_zeros.default; ok is false for other nodes.
+func AsAtenNewZerosDefault(n *ir.Node) (v AtenNewZerosDefaultView, ok bool) {
+	return AtenNewZerosDefaultView{n}, n != nil && n.Op == ops.AtenNewZerosDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenNewZerosDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Size is the argument size.
+func (v AtenNewZerosDefaultView) Size() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Dtype is the argument dtype.
+func (v AtenNewZerosDefaultView) Dtype() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Layout is the argument layout.
+func (v AtenNewZerosDefaultView) Layout() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Device is the argument device.
+func (v AtenNewZerosDefaultView) Device() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// PinMemory is the argument pin_memory.
+func (v AtenNewZerosDefaultView) PinMemory() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// AtenNextafterDefaultView names the arguments of aten.nextafter.default.
+type AtenNextafterDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenNextafterDefault is n as aten.nextafter.default; ok is false for other nodes.
+func AsAtenNextafterDefault(n *ir.Node) (v AtenNextafterDefaultView, ok bool) {
+	return AtenNextafterDefaultView{n}, n != nil && n.Op == ops.AtenNextafterDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenNextafterDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other, nil for None.
+func (v AtenNextafterDefaultView) Other() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AtenNllLossDefaultView names the arguments of aten.nll_loss.default.
+type AtenNllLossDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenNllLossDefault is n as aten.nll_loss.default; ok is false for other nodes.
+func AsAtenNllLossDefault(n *ir.Node) (v AtenNllLossDefaultView, ok bool) {
+	return AtenNllLossDefaultView{n}, n != nil && n.Op == ops.AtenNllLossDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenNllLossDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// TargetArg is the argument target, nil for None.
+func (v AtenNllLossDefaultView) TargetArg() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Weight is the argument weight, nil for None.
+func (v AtenNllLossDefaultView) Weight() *ir.Value {
+	return v.Node.In(2)
+}
+
+// Reduction is the argument reduction.
+func (v AtenNllLossDefaultView) Reduction() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// IgnoreIndex is the argument ignore_index.
+func (v AtenNllLossDefaultView) IgnoreIndex() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// AtenNllLoss2dDefaultView names the arguments of aten.nll_loss2d.default.
+type AtenNllLoss2dDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenNllLoss2dDefault is n as aten.nll_loss2d.default; ok is false for other nodes.
+func AsAtenNllLoss2dDefault(n *ir.Node) (v AtenNllLoss2dDefaultView, ok bool) {
+	return AtenNllLoss2dDefaultView{n}, n != nil && n.Op == ops.AtenNllLoss2dDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenNllLoss2dDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// TargetArg is the argument target, nil for None.
+func (v AtenNllLoss2dDefaultView) TargetArg() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Weight is the argument weight, nil for None.
+func (v AtenNllLoss2dDefaultView) Weight() *ir.Value {
+	return v.Node.In(2)
+}
+
+// Reduction is the argument reduction.
+func (v AtenNllLoss2dDefaultView) Reduction() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// IgnoreIndex is the argument ignore_index.
+func (v AtenNllLoss2dDefaultView) IgnoreIndex() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// AtenNllLoss2dForwardDefaultView names the arguments of aten.nll_loss2d_forward.default.
+type AtenNllLoss2dForwardDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenNllLoss2dForwardDefault is n as aten.nll_loss2d_forward.default; ok is false for other nodes.
+func AsAtenNllLoss2dForwardDefault(n *ir.Node) (v AtenNllLoss2dForwardDefaultView, ok bool) {
+	return AtenNllLoss2dForwardDefaultView{n}, n != nil && n.Op == ops.AtenNllLoss2dForwardDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenNllLoss2dForwardDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// TargetArg is the argument target, nil for None.
+func (v AtenNllLoss2dForwardDefaultView) TargetArg() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Weight is the argument weight, nil for None.
+func (v AtenNllLoss2dForwardDefaultView) Weight() *ir.Value {
+	return v.Node.In(2)
+}
+
+// Reduction is the argument reduction.
+func (v AtenNllLoss2dForwardDefaultView) Reduction() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// IgnoreIndex is the argument ignore_index.
+func (v AtenNllLoss2dForwardDefaultView) IgnoreIndex() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// AtenNllLossForwardDefaultView names the arguments of aten.nll_loss_forward.default.
+type AtenNllLossForwardDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenNllLossForwardDefault is n as aten.nll_loss_forward.default; ok is false for other nodes.
+func AsAtenNllLossForwardDefault(n *ir.Node) (v AtenNllLossForwardDefaultView, ok bool) {
+	return AtenNllLossForwardDefaultView{n}, n != nil && n.Op == ops.AtenNllLossForwardDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenNllLossForwardDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// TargetArg is the argument target, nil for None.
+func (v AtenNllLossForwardDefaultView) TargetArg() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Weight is the argument weight, nil for None.
+func (v AtenNllLossForwardDefaultView) Weight() *ir.Value {
+	return v.Node.In(2)
+}
+
+// Reduction is the argument reduction.
+func (v AtenNllLossForwardDefaultView) Reduction() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// IgnoreIndex is the argument ignore_index.
+func (v AtenNllLossForwardDefaultView) IgnoreIndex() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// AtenNllLossNdDefaultView names the arguments of aten.nll_loss_nd.default.
+type AtenNllLossNdDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenNllLossNdDefault is n as aten.nll_loss_nd.default; ok is false for other nodes.
+func AsAtenNllLossNdDefault(n *ir.Node) (v AtenNllLossNdDefaultView, ok bool) {
+	return AtenNllLossNdDefaultView{n}, n != nil && n.Op == ops.AtenNllLossNdDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenNllLossNdDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// TargetArg is the argument target, nil for None.
+func (v AtenNllLossNdDefaultView) TargetArg() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Weight is the argument weight, nil for None.
+func (v AtenNllLossNdDefaultView) Weight() *ir.Value {
+	return v.Node.In(2)
+}
+
+// Reduction is the argument reduction.
+func (v AtenNllLossNdDefaultView) Reduction() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// IgnoreIndex is the argument ignore_index.
+func (v AtenNllLossNdDefaultView) IgnoreIndex() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// AtenNonzeroDefaultView names the arguments of aten.nonzero.default.
+type AtenNonzeroDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenNonzeroDefault is n as aten.nonzero.default; ok is false for other nodes.
+func AsAtenNonzeroDefault(n *ir.Node) (v AtenNonzeroDefaultView, ok bool) {
+	return AtenNonzeroDefaultView{n}, n != nil && n.Op == ops.AtenNonzeroDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenNonzeroDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenNonzeroNumpyDefaultView names the arguments of aten.nonzero_numpy.default.
+type AtenNonzeroNumpyDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenNonzeroNumpyDefault is n as aten.nonzero_numpy.default; ok is false for other nodes.
+func AsAtenNonzeroNumpyDefault(n *ir.Node) (v AtenNonzeroNumpyDefaultView, ok bool) {
+	return AtenNonzeroNumpyDefaultView{n}, n != nil && n.Op == ops.AtenNonzeroNumpyDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenNonzeroNumpyDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenNonzeroStaticDefaultView names the arguments of aten.nonzero_static.default.
+type AtenNonzeroStaticDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenNonzeroStaticDefault is n as aten.nonzero_static.default; ok is false for other nodes.
+func AsAtenNonzeroStaticDefault(n *ir.Node) (v AtenNonzeroStaticDefaultView, ok bool) {
+	return AtenNonzeroStaticDefaultView{n}, n != nil && n.Op == ops.AtenNonzeroStaticDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenNonzeroStaticDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Size is the argument size.
+func (v AtenNonzeroStaticDefaultView) Size() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// FillValue is the argument fill_value.
+func (v AtenNonzeroStaticDefaultView) FillValue() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenNormScalarView names the arguments of aten.norm.Scalar.
+type AtenNormScalarView struct {
+	*ir.Node
+}
+
+// AsAtenNormScalar is n as aten.norm.Scalar; ok is false for other nodes.
+func AsAtenNormScalar(n *ir.Node) (v AtenNormScalarView, ok bool) {
+	return AtenNormScalarView{n}, n != nil && n.Op == ops.AtenNormScalar
+}
+
+// Self is the argument self, nil for None.
+func (v AtenNormScalarView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// P is the argument p.
+func (v AtenNormScalarView) P() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenNormScalarOptDimView names the arguments of aten.norm.ScalarOpt_dim.
+type AtenNormScalarOptDimView struct {
+	*ir.Node
+}
+
+// AsAtenNormScalarOptDim is n as aten.norm.ScalarOpt_dim; ok is false for other nodes.
+func AsAtenNormScalarOptDim(n *ir.Node) (v AtenNormScalarOptDimView, ok bool) {
+	return AtenNormScalarOptDimView{n}, n != nil && n.Op == ops.AtenNormScalarOptDim
+}
+
+// Self is the argument self, nil for None.
+func (v AtenNormScalarOptDimView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// P is the argument p.
+func (v AtenNormScalarOptDimView) P() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Dim is the argument dim.
+func (v AtenNormScalarOptDimView) Dim() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Keepdim is the argument keepdim.
+func (v AtenNormScalarOptDimView) Keepdim() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AtenNormScalarOptDimDtypeView names the arguments of aten.norm.ScalarOpt_dim_dtype.
+type AtenNormScalarOptDimDtypeView struct {
+	*ir.Node
+}
+
+// AsAtenNormScalarOptDimDtype is n as aten.norm.ScalarOpt_dim_dtype; ok is false for other nodes.
+func AsAtenNormScalarOptDimDtype(n *ir.Node) (v AtenNormScalarOptDimDtypeView, ok bool) {
+	return AtenNormScalarOptDimDtypeView{n}, n != nil && n.Op == ops.AtenNormScalarOptDimDtype
+}
+
+// Self is the argument self, nil for None.
+func (v AtenNormScalarOptDimDtypeView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// P is the argument p.
+func (v AtenNormScalarOptDimDtypeView) P() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Dim is the argument dim.
+func (v AtenNormScalarOptDimDtypeView) Dim() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Keepdim is the argument keepdim.
+func (v AtenNormScalarOptDimDtypeView) Keepdim() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Dtype is the argument dtype.
+func (v AtenNormScalarOptDimDtypeView) Dtype() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// AtenNormScalarOptDtypeView names the arguments of aten.norm.ScalarOpt_dtype.
+type AtenNormScalarOptDtypeView struct {
+	*ir.Node
+}
+
+// AsAtenNormScalarOptDtype is n as aten.norm.ScalarOpt_dtype; ok is false for other nodes.
+func AsAtenNormScalarOptDtype(n *ir.Node) (v AtenNormScalarOptDtypeView, ok bool) {
+	return AtenNormScalarOptDtypeView{n}, n != nil && n.Op == ops.AtenNormScalarOptDtype
+}
+
+// Self is the argument self, nil for None.
+func (v AtenNormScalarOptDtypeView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// P is the argument p.
+func (v AtenNormScalarOptDtypeView) P() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Dtype is the argument dtype.
+func (v AtenNormScalarOptDtypeView) Dtype() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenNormExceptDimDefaultView names the arguments of aten.norm_except_dim.default.
+type AtenNormExceptDimDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenNormExceptDimDefault is n as aten.norm_except_dim.default; ok is false for other nodes.
+func AsAtenNormExceptDimDefault(n *ir.Node) (v AtenNormExceptDimDefaultView, ok bool) {
+	return AtenNormExceptDimDefaultView{n}, n != nil && n.Op == ops.AtenNormExceptDimDefault
+}
+
+// V is the argument v, nil for None.
+func (v AtenNormExceptDimDefaultView) V() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Pow is the argument pow.
+func (v AtenNormExceptDimDefaultView) Pow() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Dim is the argument dim.
+func (v AtenNormExceptDimDefaultView) Dim() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenNormalTensorTensorView names the arguments of aten.normal.Tensor_Tensor.
+type AtenNormalTensorTensorView struct {
+	*ir.Node
+}
+
+// AsAtenNormalTensorTensor is n as aten.normal.Tensor_Tensor; ok is false for other nodes.
+func AsAtenNormalTensorTensor(n *ir.Node) (v AtenNormalTensorTensorView, ok bool) {
+	return AtenNormalTensorTensorView{n}, n != nil && n.Op == ops.AtenNormalTensorTensor
+}
+
+// Mean is the argument mean, nil for None.
+func (v AtenNormalTensorTensorView) Mean() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Std is the argument std, nil for None.
+func (v AtenNormalTensorTensorView) Std() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Generator is the argument generator.
+func (v AtenNormalTensorTensorView) Generator() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenNormalTensorFloatView names the arguments of aten.normal.Tensor_float.
+type AtenNormalTensorFloatView struct {
+	*ir.Node
+}
+
+// AsAtenNormalTensorFloat is n as aten.normal.Tensor_float; ok is false for other nodes.
+func AsAtenNormalTensorFloat(n *ir.Node) (v AtenNormalTensorFloatView, ok bool) {
+	return AtenNormalTensorFloatView{n}, n != nil && n.Op == ops.AtenNormalTensorFloat
+}
+
+// Mean is the argument mean, nil for None.
+func (v AtenNormalTensorFloatView) Mean() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Std is the argument std.
+func (v AtenNormalTensorFloatView) Std() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Generator is the argument generator.
+func (v AtenNormalTensorFloatView) Generator() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenNormalFloatTensorView names the arguments of aten.normal.float_Tensor.
+type AtenNormalFloatTensorView struct {
+	*ir.Node
+}
+
+// AsAtenNormalFloatTensor is n as aten.normal.float_Tensor; ok is false for other nodes.
+func AsAtenNormalFloatTensor(n *ir.Node) (v AtenNormalFloatTensorView, ok bool) {
+	return AtenNormalFloatTensorView{n}, n != nil && n.Op == ops.AtenNormalFloatTensor
+}
+
+// Mean is the argument mean.
+func (v AtenNormalFloatTensorView) Mean() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// Std is the argument std, nil for None.
+func (v AtenNormalFloatTensorView) Std() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Generator is the argument generator.
+func (v AtenNormalFloatTensorView) Generator() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenNormalFloatFloatView names the arguments of aten.normal.float_float.
+type AtenNormalFloatFloatView struct {
+	*ir.Node
+}
+
+// AsAtenNormalFloatFloat is n as aten.normal.float_float; ok is false for other nodes.
+func AsAtenNormalFloatFloat(n *ir.Node) (v AtenNormalFloatFloatView, ok bool) {
+	return AtenNormalFloatFloatView{n}, n != nil && n.Op == ops.AtenNormalFloatFloat
+}
+
+// Mean is the argument mean.
+func (v AtenNormalFloatFloatView) Mean() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// Std is the argument std.
+func (v AtenNormalFloatFloatView) Std() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Size is the argument size.
+func (v AtenNormalFloatFloatView) Size() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Generator is the argument generator.
+func (v AtenNormalFloatFloatView) Generator() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Dtype is the argument dtype.
+func (v AtenNormalFloatFloatView) Dtype() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// Layout is the argument layout.
+func (v AtenNormalFloatFloatView) Layout() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// Device is the argument device.
+func (v AtenNormalFloatFloatView) Device() ir.Arg {
+	return v.Node.Arg(6)
+}
+
+// PinMemory is the argument pin_memory.
+func (v AtenNormalFloatFloatView) PinMemory() ir.Arg {
+	return v.Node.Arg(7)
+}
+
+// AtenNormalFunctionalDefaultView names the arguments of aten.normal_functional.default.
+type AtenNormalFunctionalDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenNormalFunctionalDefault is n as aten.normal_functional.default; ok is false for other nodes.
+func AsAtenNormalFunctionalDefault(n *ir.Node) (v AtenNormalFunctionalDefaultView, ok bool) {
+	return AtenNormalFunctionalDefaultView{n}, n != nil && n.Op == ops.AtenNormalFunctionalDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenNormalFunctionalDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Mean is the argument mean.
+func (v AtenNormalFunctionalDefaultView) Mean() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Std is the argument std.
+func (v AtenNormalFunctionalDefaultView) Std() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Generator is the argument generator.
+func (v AtenNormalFunctionalDefaultView) Generator() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AtenNotEqualScalarView names the arguments of aten.not_equal.Scalar.
+type AtenNotEqualScalarView struct {
+	*ir.Node
+}
+
+// AsAtenNotEqualScalar is n as aten.not_equal.Scalar; ok is false for other nodes.
+func AsAtenNotEqualScalar(n *ir.Node) (v AtenNotEqualScalarView, ok bool) {
+	return AtenNotEqualScalarView{n}, n != nil && n.Op == ops.AtenNotEqualScalar
+}
+
+// Self is the argument self, nil for None.
+func (v AtenNotEqualScalarView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other.
+func (v AtenNotEqualScalarView) Other() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenNotEqualTensorView names the arguments of aten.not_equal.Tensor.
+type AtenNotEqualTensorView struct {
+	*ir.Node
+}
+
+// AsAtenNotEqualTensor is n as aten.not_equal.Tensor; ok is false for other nodes.
+func AsAtenNotEqualTensor(n *ir.Node) (v AtenNotEqualTensorView, ok bool) {
+	return AtenNotEqualTensorView{n}, n != nil && n.Op == ops.AtenNotEqualTensor
+}
+
+// Self is the argument self, nil for None.
+func (v AtenNotEqualTensorView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other, nil for None.
+func (v AtenNotEqualTensorView) Other() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AtenNumelDefaultView names the arguments of aten.numel.default.
+type AtenNumelDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenNumelDefault is n as aten.numel.default; ok is false for other nodes.
+func AsAtenNumelDefault(n *ir.Node) (v AtenNumelDefaultView, ok bool) {
+	return AtenNumelDefaultView{n}, n != nil && n.Op == ops.AtenNumelDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenNumelDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenNumpyTDefaultView names the arguments of aten.numpy_T.default.
+type AtenNumpyTDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenNumpyTDefault is n as aten.numpy_T.default; ok is false for other nodes.
+func AsAtenNumpyTDefault(n *ir.Node) (v AtenNumpyTDefaultView, ok bool) {
+	return AtenNumpyTDefaultView{n}, n != nil && n.Op == ops.AtenNumpyTDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenNumpyTDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenOneHotDefaultView names the arguments of aten.one_hot.default.
+type AtenOneHotDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenOneHotDefault is n as aten.one_hot.default; ok is false for other nodes.
+func AsAtenOneHotDefault(n *ir.Node) (v AtenOneHotDefaultView, ok bool) {
+	return AtenOneHotDefaultView{n}, n != nil && n.Op == ops.AtenOneHotDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenOneHotDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// NumClasses is the argument num_classes.
+func (v AtenOneHotDefaultView) NumClasses() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenOnesDefaultView names the arguments of aten.ones.default.
+type AtenOnesDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenOnesDefault is n as aten.ones.default; ok is false for other nodes.
+func AsAtenOnesDefault(n *ir.Node) (v AtenOnesDefaultView, ok bool) {
+	return AtenOnesDefaultView{n}, n != nil && n.Op == ops.AtenOnesDefault
+}
+
+// Size is the argument size.
+func (v AtenOnesDefaultView) Size() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// Dtype is the argument dtype.
+func (v AtenOnesDefaultView) Dtype() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Layout is the argument layout.
+func (v AtenOnesDefaultView) Layout() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Device is the argument device.
+func (v AtenOnesDefaultView) Device() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// PinMemory is the argument pin_memory.
+func (v AtenOnesDefaultView) PinMemory() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// AtenOnesLikeDefaultView names the arguments of aten.ones_like.default.
+type AtenOnesLikeDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenOnesLikeDefault is n as aten.ones_like.default; ok is false for other nodes.
+func AsAtenOnesLikeDefault(n *ir.Node) (v AtenOnesLikeDefaultView, ok bool) {
+	return AtenOnesLikeDefaultView{n}, n != nil && n.Op == ops.AtenOnesLikeDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenOnesLikeDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dtype is the argument dtype.
+func (v AtenOnesLikeDefaultView) Dtype() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Layout is the argument layout.
+func (v AtenOnesLikeDefaultView) Layout() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Device is the argument device.
+func (v AtenOnesLikeDefaultView) Device() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// PinMemory is the argument pin_memory.
+func (v AtenOnesLikeDefaultView) PinMemory() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// MemoryFormat is the argument memory_format.
+func (v AtenOnesLikeDefaultView) MemoryFormat() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// AtenOuterDefaultView names the arguments of aten.outer.default.
+type AtenOuterDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenOuterDefault is n as aten.outer.default; ok is false for other nodes.
+func AsAtenOuterDefault(n *ir.Node) (v AtenOuterDefaultView, ok bool) {
+	return AtenOuterDefaultView{n}, n != nil && n.Op == ops.AtenOuterDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenOuterDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Vec2 is the argument vec2, nil for None.
+func (v AtenOuterDefaultView) Vec2() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AtenPadDefaultView names the arguments of aten.pad.default.
+type AtenPadDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenPadDefault is n as aten.pad.default; ok is false for other nodes.
+func AsAtenPadDefault(n *ir.Node) (v AtenPadDefaultView, ok bool) {
+	return AtenPadDefaultView{n}, n != nil && n.Op == ops.AtenPadDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenPadDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Pad is the argument pad.
+func (v AtenPadDefaultView) Pad() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Mode is the argument mode.
+func (v AtenPadDefaultView) Mode() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Value is the argument value.
+func (v AtenPadDefaultView) Value() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AtenPadSequenceDefaultView names the arguments of aten.pad_sequence.default.
+type AtenPadSequenceDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenPadSequenceDefault is n as aten.pad_sequence.default; ok is false for other nodes.
+func AsAtenPadSequenceDefault(n *ir.Node) (v AtenPadSequenceDefaultView, ok bool) {
+	return AtenPadSequenceDefaultView{n}, n != nil && n.Op == ops.AtenPadSequenceDefault
+}
+
+// Sequences is the argument sequences.
+func (v AtenPadSequenceDefaultView) Sequences() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// BatchFirst is the argument batch_first.
+func (v AtenPadSequenceDefaultView) BatchFirst() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// PaddingValue is the argument padding_value.
+func (v AtenPadSequenceDefaultView) PaddingValue() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// PaddingSide is the argument padding_side.
+func (v AtenPadSequenceDefaultView) PaddingSide() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AtenPairwiseDistanceDefaultView names the arguments of aten.pairwise_distance.default.
+type AtenPairwiseDistanceDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenPairwiseDistanceDefault is n as aten.pairwise_distance.default; ok is false for other nodes.
+func AsAtenPairwiseDistanceDefault(n *ir.Node) (v AtenPairwiseDistanceDefaultView, ok bool) {
+	return AtenPairwiseDistanceDefaultView{n}, n != nil && n.Op == ops.AtenPairwiseDistanceDefault
+}
+
+// X1 is the argument x1, nil for None.
+func (v AtenPairwiseDistanceDefaultView) X1() *ir.Value {
+	return v.Node.In(0)
+}
+
+// X2 is the argument x2, nil for None.
+func (v AtenPairwiseDistanceDefaultView) X2() *ir.Value {
+	return v.Node.In(1)
+}
+
+// P is the argument p.
+func (v AtenPairwiseDistanceDefaultView) P() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Eps is the argument eps.
+func (v AtenPairwiseDistanceDefaultView) Eps() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Keepdim is the argument keepdim.
+func (v AtenPairwiseDistanceDefaultView) Keepdim() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// AtenPdistDefaultView names the arguments of aten.pdist.default.
+type AtenPdistDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenPdistDefault is n as aten.pdist.default; ok is false for other nodes.
+func AsAtenPdistDefault(n *ir.Node) (v AtenPdistDefaultView, ok bool) {
+	return AtenPdistDefaultView{n}, n != nil && n.Op == ops.AtenPdistDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenPdistDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// P is the argument p.
+func (v AtenPdistDefaultView) P() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenPermuteDefaultView names the arguments of aten.permute.default.
+type AtenPermuteDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenPermuteDefault is n as aten.permute.default; ok is false for other nodes.
+func AsAtenPermuteDefault(n *ir.Node) (v AtenPermuteDefaultView, ok bool) {
+	return AtenPermuteDefaultView{n}, n != nil && n.Op == ops.AtenPermuteDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenPermuteDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dims is the argument dims.
+func (v AtenPermuteDefaultView) Dims() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenPermuteCopyDefaultView names the arguments of aten.permute_copy.default.
+type AtenPermuteCopyDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenPermuteCopyDefault is n as aten.permute_copy.default; ok is false for other nodes.
+func AsAtenPermuteCopyDefault(n *ir.Node) (v AtenPermuteCopyDefaultView, ok bool) {
+	return AtenPermuteCopyDefaultView{n}, n != nil && n.Op == ops.AtenPermuteCopyDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenPermuteCopyDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dims is the argument dims.
+func (v AtenPermuteCopyDefaultView) Dims() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenPinMemoryDefaultView names the arguments of aten.pin_memory.default.
+type AtenPinMemoryDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenPinMemoryDefault is n as aten.pin_memory.default; ok is false for other nodes.
+func AsAtenPinMemoryDefault(n *ir.Node) (v AtenPinMemoryDefaultView, ok bool) {
+	return AtenPinMemoryDefaultView{n}, n != nil && n.Op == ops.AtenPinMemoryDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenPinMemoryDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Device is the argument device.
+func (v AtenPinMemoryDefaultView) Device() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenPixelShuffleDefaultView names the arguments of aten.pixel_shuffle.default.
+type AtenPixelShuffleDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenPixelShuffleDefault is n as aten.pixel_shuffle.default; ok is false for other nodes.
+func AsAtenPixelShuffleDefault(n *ir.Node) (v AtenPixelShuffleDefaultView, ok bool) {
+	return AtenPixelShuffleDefaultView{n}, n != nil && n.Op == ops.AtenPixelShuffleDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenPixelShuffleDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// UpscaleFactor is the argument upscale_factor.
+func (v AtenPixelShuffleDefaultView) UpscaleFactor() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenPixelUnshuffleDefaultView names the arguments of aten.pixel_unshuffle.default.
+type AtenPixelUnshuffleDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenPixelUnshuffleDefault is n as aten.pixel_unshuffle.default; ok is false for other nodes.
+func AsAtenPixelUnshuffleDefault(n *ir.Node) (v AtenPixelUnshuffleDefaultView, ok bool) {
+	return AtenPixelUnshuffleDefaultView{n}, n != nil && n.Op == ops.AtenPixelUnshuffleDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenPixelUnshuffleDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// DownscaleFactor is the argument downscale_factor.
+func (v AtenPixelUnshuffleDefaultView) DownscaleFactor() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenPoissonDefaultView names the arguments of aten.poisson.default.
+type AtenPoissonDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenPoissonDefault is n as aten.poisson.default; ok is false for other nodes.
+func AsAtenPoissonDefault(n *ir.Node) (v AtenPoissonDefaultView, ok bool) {
+	return AtenPoissonDefaultView{n}, n != nil && n.Op == ops.AtenPoissonDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenPoissonDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Generator is the argument generator.
+func (v AtenPoissonDefaultView) Generator() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenPoissonNllLossDefaultView names the arguments of aten.poisson_nll_loss.default.
+type AtenPoissonNllLossDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenPoissonNllLossDefault is n as aten.poisson_nll_loss.default; ok is false for other nodes.
+func AsAtenPoissonNllLossDefault(n *ir.Node) (v AtenPoissonNllLossDefaultView, ok bool) {
+	return AtenPoissonNllLossDefaultView{n}, n != nil && n.Op == ops.AtenPoissonNllLossDefault
+}
+
+// Input is the argument input, nil for None.
+func (v AtenPoissonNllLossDefaultView) Input() *ir.Value {
+	return v.Node.In(0)
+}
+
+// TargetArg is the argument target, nil for None.
+func (v AtenPoissonNllLossDefaultView) TargetArg() *ir.Value {
+	return v.Node.In(1)
+}
+
+// LogInput is the argument log_input.
+func (v AtenPoissonNllLossDefaultView) LogInput() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Full is the argument full.
+func (v AtenPoissonNllLossDefaultView) Full() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Eps is the argument eps.
+func (v AtenPoissonNllLossDefaultView) Eps() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// Reduction is the argument reduction.
+func (v AtenPoissonNllLossDefaultView) Reduction() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// AtenPolarDefaultView names the arguments of aten.polar.default.
+type AtenPolarDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenPolarDefault is n as aten.polar.default; ok is false for other nodes.
+func AsAtenPolarDefault(n *ir.Node) (v AtenPolarDefaultView, ok bool) {
+	return AtenPolarDefaultView{n}, n != nil && n.Op == ops.AtenPolarDefault
+}
+
+// Abs is the argument abs, nil for None.
+func (v AtenPolarDefaultView) Abs() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Angle is the argument angle, nil for None.
+func (v AtenPolarDefaultView) Angle() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AtenPolygammaDefaultView names the arguments of aten.polygamma.default.
+type AtenPolygammaDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenPolygammaDefault is n as aten.polygamma.default; ok is false for other nodes.
+func AsAtenPolygammaDefault(n *ir.Node) (v AtenPolygammaDefaultView, ok bool) {
+	return AtenPolygammaDefaultView{n}, n != nil && n.Op == ops.AtenPolygammaDefault
+}
+
+// N is the argument n.
+func (v AtenPolygammaDefaultView) N() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// Self is the argument self, nil for None.
+func (v AtenPolygammaDefaultView) Self() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AtenPositiveDefaultView names the arguments of aten.positive.default.
+type AtenPositiveDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenPositiveDefault is n as aten.positive.default; ok is false for other nodes.
+func AsAtenPositiveDefault(n *ir.Node) (v AtenPositiveDefaultView, ok bool) {
+	return AtenPositiveDefaultView{n}, n != nil && n.Op == ops.AtenPositiveDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenPositiveDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenPowScalarView names the arguments of aten.pow.Scalar.
+type AtenPowScalarView struct {
+	*ir.Node
+}
+
+// AsAtenPowScalar is n as aten.pow.Scalar; ok is false for other nodes.
+func AsAtenPowScalar(n *ir.Node) (v AtenPowScalarView, ok bool) {
+	return AtenPowScalarView{n}, n != nil && n.Op == ops.AtenPowScalar
+}
+
+// Self is the argument self.
+func (v AtenPowScalarView) Self() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// Exponent is the argument exponent, nil for None.
+func (v AtenPowScalarView) Exponent() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AtenPowTensorScalarView names the arguments of aten.pow.Tensor_Scalar.
+type AtenPowTensorScalarView struct {
+	*ir.Node
+}
+
+// AsAtenPowTensorScalar is n as aten.pow.Tensor_Scalar; ok is false for other nodes.
+func AsAtenPowTensorScalar(n *ir.Node) (v AtenPowTensorScalarView, ok bool) {
+	return AtenPowTensorScalarView{n}, n != nil && n.Op == ops.AtenPowTensorScalar
+}
+
+// Self is the argument self, nil for None.
+func (v AtenPowTensorScalarView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Exponent is the argument exponent.
+func (v AtenPowTensorScalarView) Exponent() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenPowTensorTensorView names the arguments of aten.pow.Tensor_Tensor.
+type AtenPowTensorTensorView struct {
+	*ir.Node
+}
+
+// AsAtenPowTensorTensor is n as aten.pow.Tensor_Tensor; ok is false for other nodes.
+func AsAtenPowTensorTensor(n *ir.Node) (v AtenPowTensorTensorView, ok bool) {
+	return AtenPowTensorTensorView{n}, n != nil && n.Op == ops.AtenPowTensorTensor
+}
+
+// Self is the argument self, nil for None.
+func (v AtenPowTensorTensorView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Exponent is the argument exponent, nil for None.
+func (v AtenPowTensorTensorView) Exponent() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AtenPreluDefaultView names the arguments of aten.prelu.default.
+type AtenPreluDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenPreluDefault is n as aten.prelu.default; ok is false for other nodes.
+func AsAtenPreluDefault(n *ir.Node) (v AtenPreluDefaultView, ok bool) {
+	return AtenPreluDefaultView{n}, n != nil && n.Op == ops.AtenPreluDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenPreluDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Weight is the argument weight, nil for None.
+func (v AtenPreluDefaultView) Weight() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AtenProdDefaultView names the arguments of aten.prod.default.
+type AtenProdDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenProdDefault is n as aten.prod.default; ok is false for other nodes.
+func AsAtenProdDefault(n *ir.Node) (v AtenProdDefaultView, ok bool) {
+	return AtenProdDefaultView{n}, n != nil && n.Op == ops.AtenProdDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenProdDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dtype is the argument dtype.
+func (v AtenProdDefaultView) Dtype() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenProdDimIntView names the arguments of aten.prod.dim_int.
+type AtenProdDimIntView struct {
+	*ir.Node
+}
+
+// AsAtenProdDimInt is n as aten.prod.dim_int; ok is false for other nodes.
+func AsAtenProdDimInt(n *ir.Node) (v AtenProdDimIntView, ok bool) {
+	return AtenProdDimIntView{n}, n != nil && n.Op == ops.AtenProdDimInt
+}
+
+// Self is the argument self, nil for None.
+func (v AtenProdDimIntView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dim is the argument dim.
+func (v AtenProdDimIntView) Dim() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Keepdim is the argument keepdim.
+func (v AtenProdDimIntView) Keepdim() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Dtype is the argument dtype.
+func (v AtenProdDimIntView) Dtype() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AtenPutDefaultView names the arguments of aten.put.default.
+type AtenPutDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenPutDefault is n as aten.put.default; ok is false for other nodes.
+func AsAtenPutDefault(n *ir.Node) (v AtenPutDefaultView, ok bool) {
+	return AtenPutDefaultView{n}, n != nil && n.Op == ops.AtenPutDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenPutDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Index is the argument index, nil for None.
+func (v AtenPutDefaultView) Index() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Source is the argument source, nil for None.
+func (v AtenPutDefaultView) Source() *ir.Value {
+	return v.Node.In(2)
+}
+
+// Accumulate is the argument accumulate.
+func (v AtenPutDefaultView) Accumulate() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AtenQuantileDefaultView names the arguments of aten.quantile.default.
+type AtenQuantileDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenQuantileDefault is n as aten.quantile.default; ok is false for other nodes.
+func AsAtenQuantileDefault(n *ir.Node) (v AtenQuantileDefaultView, ok bool) {
+	return AtenQuantileDefaultView{n}, n != nil && n.Op == ops.AtenQuantileDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenQuantileDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Q is the argument q, nil for None.
+func (v AtenQuantileDefaultView) Q() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Dim is the argument dim.
+func (v AtenQuantileDefaultView) Dim() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Keepdim is the argument keepdim.
+func (v AtenQuantileDefaultView) Keepdim() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Interpolation is the argument interpolation.
+func (v AtenQuantileDefaultView) Interpolation() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// AtenQuantileScalarView names the arguments of aten.quantile.scalar.
+type AtenQuantileScalarView struct {
+	*ir.Node
+}
+
+// AsAtenQuantileScalar is n as aten.quantile.scalar; ok is false for other nodes.
+func AsAtenQuantileScalar(n *ir.Node) (v AtenQuantileScalarView, ok bool) {
+	return AtenQuantileScalarView{n}, n != nil && n.Op == ops.AtenQuantileScalar
+}
+
+// Self is the argument self, nil for None.
+func (v AtenQuantileScalarView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Q is the argument q.
+func (v AtenQuantileScalarView) Q() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Dim is the argument dim.
+func (v AtenQuantileScalarView) Dim() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Keepdim is the argument keepdim.
+func (v AtenQuantileScalarView) Keepdim() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Interpolation is the argument interpolation.
+func (v AtenQuantileScalarView) Interpolation() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// AtenRad2degDefaultView names the arguments of aten.rad2deg.default.
+type AtenRad2degDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenRad2degDefault is n as aten.rad2deg.default; ok is false for other nodes.
+func AsAtenRad2degDefault(n *ir.Node) (v AtenRad2degDefaultView, ok bool) {
+	return AtenRad2degDefaultView{n}, n != nil && n.Op == ops.AtenRad2degDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenRad2degDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenRandDefaultView names the arguments of aten.rand.default.
+type AtenRandDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenRandDefault is n as aten.rand.default; ok is false for other nodes.
+func AsAtenRandDefault(n *ir.Node) (v AtenRandDefaultView, ok bool) {
+	return AtenRandDefaultView{n}, n != nil && n.Op == ops.AtenRandDefault
+}
+
+// Size is the argument size.
+func (v AtenRandDefaultView) Size() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// Dtype is the argument dtype.
+func (v AtenRandDefaultView) Dtype() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Layout is the argument layout.
+func (v AtenRandDefaultView) Layout() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Device is the argument device.
+func (v AtenRandDefaultView) Device() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// PinMemory is the argument pin_memory.
+func (v AtenRandDefaultView) PinMemory() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// AtenRandGeneratorView names the arguments of aten.rand.generator.
+type AtenRandGeneratorView struct {
+	*ir.Node
+}
+
+// AsAtenRandGenerator is n as aten.rand.generator; ok is false for other nodes.
+func AsAtenRandGenerator(n *ir.Node) (v AtenRandGeneratorView, ok bool) {
+	return AtenRandGeneratorView{n}, n != nil && n.Op == ops.AtenRandGenerator
+}
+
+// Size is the argument size.
+func (v AtenRandGeneratorView) Size() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// Generator is the argument generator.
+func (v AtenRandGeneratorView) Generator() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Dtype is the argument dtype.
+func (v AtenRandGeneratorView) Dtype() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Layout is the argument layout.
+func (v AtenRandGeneratorView) Layout() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Device is the argument device.
+func (v AtenRandGeneratorView) Device() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// PinMemory is the argument pin_memory.
+func (v AtenRandGeneratorView) PinMemory() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// AtenRandLikeDefaultView names the arguments of aten.rand_like.default.
+type AtenRandLikeDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenRandLikeDefault is n as aten.rand_like.default; ok is false for other nodes.
+func AsAtenRandLikeDefault(n *ir.Node) (v AtenRandLikeDefaultView, ok bool) {
+	return AtenRandLikeDefaultView{n}, n != nil && n.Op == ops.AtenRandLikeDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenRandLikeDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dtype is the argument dtype.
+func (v AtenRandLikeDefaultView) Dtype() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Layout is the argument layout.
+func (v AtenRandLikeDefaultView) Layout() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Device is the argument device.
+func (v AtenRandLikeDefaultView) Device() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// PinMemory is the argument pin_memory.
+func (v AtenRandLikeDefaultView) PinMemory() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// MemoryFormat is the argument memory_format.
+func (v AtenRandLikeDefaultView) MemoryFormat() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// AtenRandLikeGeneratorView names the arguments of aten.rand_like.generator.
+type AtenRandLikeGeneratorView struct {
+	*ir.Node
+}
+
+// AsAtenRandLikeGenerator is n as aten.rand_like.generator; ok is false for other nodes.
+func AsAtenRandLikeGenerator(n *ir.Node) (v AtenRandLikeGeneratorView, ok bool) {
+	return AtenRandLikeGeneratorView{n}, n != nil && n.Op == ops.AtenRandLikeGenerator
+}
+
+// Self is the argument self, nil for None.
+func (v AtenRandLikeGeneratorView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Generator is the argument generator.
+func (v AtenRandLikeGeneratorView) Generator() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Dtype is the argument dtype.
+func (v AtenRandLikeGeneratorView) Dtype() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Layout is the argument layout.
+func (v AtenRandLikeGeneratorView) Layout() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Device is the argument device.
+func (v AtenRandLikeGeneratorView) Device() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// PinMemory is the argument pin_memory.
+func (v AtenRandLikeGeneratorView) PinMemory() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// MemoryFormat is the argument memory_format.
+func (v AtenRandLikeGeneratorView) MemoryFormat() ir.Arg {
+	return v.Node.Arg(6)
+}
+
+// AtenRandintDefaultView names the arguments of aten.randint.default.
+type AtenRandintDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenRandintDefault is n as aten.randint.default; ok is false for other nodes.
+func AsAtenRandintDefault(n *ir.Node) (v AtenRandintDefaultView, ok bool) {
+	return AtenRandintDefaultView{n}, n != nil && n.Op == ops.AtenRandintDefault
+}
+
+// High is the argument high.
+func (v AtenRandintDefaultView) High() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// Size is the argument size.
+func (v AtenRandintDefaultView) Size() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Dtype is the argument dtype.
+func (v AtenRandintDefaultView) Dtype() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Layout is the argument layout.
+func (v AtenRandintDefaultView) Layout() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Device is the argument device.
+func (v AtenRandintDefaultView) Device() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// PinMemory is the argument pin_memory.
+func (v AtenRandintDefaultView) PinMemory() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// AtenRandintGeneratorView names the arguments of aten.randint.generator.
+type AtenRandintGeneratorView struct {
+	*ir.Node
+}
+
+// AsAtenRandintGenerator is n as aten.randint.generator; ok is false for other nodes.
+func AsAtenRandintGenerator(n *ir.Node) (v AtenRandintGeneratorView, ok bool) {
+	return AtenRandintGeneratorView{n}, n != nil && n.Op == ops.AtenRandintGenerator
+}
+
+// High is the argument high.
+func (v AtenRandintGeneratorView) High() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// Size is the argument size.
+func (v AtenRandintGeneratorView) Size() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Generator is the argument generator.
+func (v AtenRandintGeneratorView) Generator() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Dtype is the argument dtype.
+func (v AtenRandintGeneratorView) Dtype() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Layout is the argument layout.
+func (v AtenRandintGeneratorView) Layout() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// Device is the argument device.
+func (v AtenRandintGeneratorView) Device() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// PinMemory is the argument pin_memory.
+func (v AtenRandintGeneratorView) PinMemory() ir.Arg {
+	return v.Node.Arg(6)
+}
+
+// AtenRandintLowView names the arguments of aten.randint.low.
+type AtenRandintLowView struct {
+	*ir.Node
+}
+
+// AsAtenRandintLow is n as aten.randint.low; ok is false for other nodes.
+func AsAtenRandintLow(n *ir.Node) (v AtenRandintLowView, ok bool) {
+	return AtenRandintLowView{n}, n != nil && n.Op == ops.AtenRandintLow
+}
+
+// Low is the argument low.
+func (v AtenRandintLowView) Low() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// High is the argument high.
+func (v AtenRandintLowView) High() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Size is the argument size.
+func (v AtenRandintLowView) Size() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Dtype is the argument dtype.
+func (v AtenRandintLowView) Dtype() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Layout is the argument layout.
+func (v AtenRandintLowView) Layout() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// Device is the argument device.
+func (v AtenRandintLowView) Device() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// PinMemory is the argument pin_memory.
+func (v AtenRandintLowView) PinMemory() ir.Arg {
+	return v.Node.Arg(6)
+}
+
+// AtenRandintLowGeneratorView names the arguments of aten.randint.low_generator.
+type AtenRandintLowGeneratorView struct {
+	*ir.Node
+}
+
+// AsAtenRandintLowGenerator is n as aten.randint.low_generator; ok is false for other nodes.
+func AsAtenRandintLowGenerator(n *ir.Node) (v AtenRandintLowGeneratorView, ok bool) {
+	return AtenRandintLowGeneratorView{n}, n != nil && n.Op == ops.AtenRandintLowGenerator
+}
+
+// Low is the argument low.
+func (v AtenRandintLowGeneratorView) Low() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// High is the argument high.
+func (v AtenRandintLowGeneratorView) High() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Size is the argument size.
+func (v AtenRandintLowGeneratorView) Size() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Generator is the argument generator.
+func (v AtenRandintLowGeneratorView) Generator() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Dtype is the argument dtype.
+func (v AtenRandintLowGeneratorView) Dtype() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// Layout is the argument layout.
+func (v AtenRandintLowGeneratorView) Layout() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// Device is the argument device.
+func (v AtenRandintLowGeneratorView) Device() ir.Arg {
+	return v.Node.Arg(6)
+}
+
+// PinMemory is the argument pin_memory.
+func (v AtenRandintLowGeneratorView) PinMemory() ir.Arg {
+	return v.Node.Arg(7)
+}
+
+// AtenRandintLikeDefaultView names the arguments of aten.randint_like.default.
+type AtenRandintLikeDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenRandintLikeDefault is n as aten.randint_like.default; ok is false for other nodes.
+func AsAtenRandintLikeDefault(n *ir.Node) (v AtenRandintLikeDefaultView, ok bool) {
+	return AtenRandintLikeDefaultView{n}, n != nil && n.Op == ops.AtenRandintLikeDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenRandintLikeDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// High is the argument high.
+func (v AtenRandintLikeDefaultView) High() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Dtype is the argument dtype.
+func (v AtenRandintLikeDefaultView) Dtype() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Layout is the argument layout.
+func (v AtenRandintLikeDefaultView) Layout() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Device is the argument device.
+func (v AtenRandintLikeDefaultView) Device() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// PinMemory is the argument pin_memory.
+func (v AtenRandintLikeDefaultView) PinMemory() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// MemoryFormat is the argument memory_format.
+func (v AtenRandintLikeDefaultView) MemoryFormat() ir.Arg {
+	return v.Node.Arg(6)
+}
+
+// AtenRandintLikeLowDtypeView names the arguments of aten.randint_like.low_dtype.
+type AtenRandintLikeLowDtypeView struct {
+	*ir.Node
+}
+
+// AsAtenRandintLikeLowDtype is n as aten.randint_like.low_dtype; ok is false for other nodes.
+func AsAtenRandintLikeLowDtype(n *ir.Node) (v AtenRandintLikeLowDtypeView, ok bool) {
+	return AtenRandintLikeLowDtypeView{n}, n != nil && n.Op == ops.AtenRandintLikeLowDtype
+}
+
+// Self is the argument self, nil for None.
+func (v AtenRandintLikeLowDtypeView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Low is the argument low.
+func (v AtenRandintLikeLowDtypeView) Low() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// High is the argument high.
+func (v AtenRandintLikeLowDtypeView) High() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Dtype is the argument dtype.
+func (v AtenRandintLikeLowDtypeView) Dtype() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Layout is the argument layout.
+func (v AtenRandintLikeLowDtypeView) Layout() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// Device is the argument device.
+func (v AtenRandintLikeLowDtypeView) Device() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// PinMemory is the argument pin_memory.
+func (v AtenRandintLikeLowDtypeView) PinMemory() ir.Arg {
+	return v.Node.Arg(6)
+}
+
+// MemoryFormat is the argument memory_format.
+func (v AtenRandintLikeLowDtypeView) MemoryFormat() ir.Arg {
+	return v.Node.Arg(7)
+}
+
+// AtenRandnDefaultView names the arguments of aten.randn.default.
+type AtenRandnDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenRandnDefault is n as aten.randn.default; ok is false for other nodes.
+func AsAtenRandnDefault(n *ir.Node) (v AtenRandnDefaultView, ok bool) {
+	return AtenRandnDefaultView{n}, n != nil && n.Op == ops.AtenRandnDefault
+}
+
+// Size is the argument size.
+func (v AtenRandnDefaultView) Size() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// Dtype is the argument dtype.
+func (v AtenRandnDefaultView) Dtype() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Layout is the argument layout.
+func (v AtenRandnDefaultView) Layout() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Device is the argument device.
+func (v AtenRandnDefaultView) Device() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// PinMemory is the argument pin_memory.
+func (v AtenRandnDefaultView) PinMemory() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// AtenRandnGeneratorView names the arguments of aten.randn.generator.
+type AtenRandnGeneratorView struct {
+	*ir.Node
+}
+
+// AsAtenRandnGenerator is n as aten.randn.generator; ok is false for other nodes.
+func AsAtenRandnGenerator(n *ir.Node) (v AtenRandnGeneratorView, ok bool) {
+	return AtenRandnGeneratorView{n}, n != nil && n.Op == ops.AtenRandnGenerator
+}
+
+// Size is the argument size.
+func (v AtenRandnGeneratorView) Size() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// Generator is the argument generator.
+func (v AtenRandnGeneratorView) Generator() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Dtype is the argument dtype.
+func (v AtenRandnGeneratorView) Dtype() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Layout is the argument layout.
+func (v AtenRandnGeneratorView) Layout() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Device is the argument device.
+func (v AtenRandnGeneratorView) Device() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// PinMemory is the argument pin_memory.
+func (v AtenRandnGeneratorView) PinMemory() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// AtenRandnLikeDefaultView names the arguments of aten.randn_like.default.
+type AtenRandnLikeDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenRandnLikeDefault is n as aten.randn_like.default; ok is false for other nodes.
+func AsAtenRandnLikeDefault(n *ir.Node) (v AtenRandnLikeDefaultView, ok bool) {
+	return AtenRandnLikeDefaultView{n}, n != nil && n.Op == ops.AtenRandnLikeDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenRandnLikeDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dtype is the argument dtype.
+func (v AtenRandnLikeDefaultView) Dtype() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Layout is the argument layout.
+func (v AtenRandnLikeDefaultView) Layout() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Device is the argument device.
+func (v AtenRandnLikeDefaultView) Device() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// PinMemory is the argument pin_memory.
+func (v AtenRandnLikeDefaultView) PinMemory() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// MemoryFormat is the argument memory_format.
+func (v AtenRandnLikeDefaultView) MemoryFormat() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// AtenRandnLikeGeneratorView names the arguments of aten.randn_like.generator.
+type AtenRandnLikeGeneratorView struct {
+	*ir.Node
+}
+
+// AsAtenRandnLikeGenerator is n as aten.randn_like.generator; ok is false for other nodes.
+func AsAtenRandnLikeGenerator(n *ir.Node) (v AtenRandnLikeGeneratorView, ok bool) {
+	return AtenRandnLikeGeneratorView{n}, n != nil && n.Op == ops.AtenRandnLikeGenerator
+}
+
+// Self is the argument self, nil for None.
+func (v AtenRandnLikeGeneratorView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Generator is the argument generator.
+func (v AtenRandnLikeGeneratorView) Generator() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Dtype is the argument dtype.
+func (v AtenRandnLikeGeneratorView) Dtype() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Layout is the argument layout.
+func (v AtenRandnLikeGeneratorView) Layout() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Device is the argument device.
+func (v AtenRandnLikeGeneratorView) Device() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// PinMemory is the argument pin_memory.
+func (v AtenRandnLikeGeneratorView) PinMemory() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// MemoryFormat is the argument memory_format.
+func (v AtenRandnLikeGeneratorView) MemoryFormat() ir.Arg {
+	return v.Node.Arg(6)
+}
+
+// AtenRandomDefaultView names the arguments of aten.random.default.
+type AtenRandomDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenRandomDefault is n as aten.random.default; ok is false for other nodes.
+func AsAtenRandomDefault(n *ir.Node) (v AtenRandomDefaultView, ok bool) {
+	return AtenRandomDefaultView{n}, n != nil && n.Op == ops.AtenRandomDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenRandomDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Generator is the argument generator.
+func (v AtenRandomDefaultView) Generator() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenRandomFromView names the arguments of aten.random.from.
+type AtenRandomFromView struct {
+	*ir.Node
+}
+
+// AsAtenRandomFrom is n as aten.random.from; ok is false for other nodes.
+func AsAtenRandomFrom(n *ir.Node) (v AtenRandomFromView, ok bool) {
+	return AtenRandomFromView{n}, n != nil && n.Op == ops.AtenRandomFrom
+}
+
+// Self is the argument self, nil for None.
+func (v AtenRandomFromView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// From is the argument from.
+func (v AtenRandomFromView) From() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// To is the argument to.
+func (v AtenRandomFromView) To() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Generator is the argument generator.
+func (v AtenRandomFromView) Generator() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AtenRandomToView names the arguments of aten.random.to.
+type AtenRandomToView struct {
+	*ir.Node
+}
+
+// AsAtenRandomTo is n as aten.random.to; ok is false for other nodes.
+func AsAtenRandomTo(n *ir.Node) (v AtenRandomToView, ok bool) {
+	return AtenRandomToView{n}, n != nil && n.Op == ops.AtenRandomTo
+}
+
+// Self is the argument self, nil for None.
+func (v AtenRandomToView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// To is the argument to.
+func (v AtenRandomToView) To() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Generator is the argument generator.
+func (v AtenRandomToView) Generator() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenRandpermDefaultView names the arguments of aten.randperm.default.
+type AtenRandpermDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenRandpermDefault is n as aten.randperm.default; ok is false for other nodes.
+func AsAtenRandpermDefault(n *ir.Node) (v AtenRandpermDefaultView, ok bool) {
+	return AtenRandpermDefaultView{n}, n != nil && n.Op == ops.AtenRandpermDefault
+}
+
+// N is the argument n.
+func (v AtenRandpermDefaultView) N() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// Dtype is the argument dtype.
+func (v AtenRandpermDefaultView) Dtype() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Layout is the argument layout.
+func (v AtenRandpermDefaultView) Layout() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Device is the argument device.
+func (v AtenRandpermDefaultView) Device() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// PinMemory is the argument pin_memory.
+func (v AtenRandpermDefaultView) PinMemory() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// AtenRandpermGeneratorView names the arguments of aten.randperm.generator.
+type AtenRandpermGeneratorView struct {
+	*ir.Node
+}
+
+// AsAtenRandpermGenerator is n as aten.randperm.generator; ok is false for other nodes.
+func AsAtenRandpermGenerator(n *ir.Node) (v AtenRandpermGeneratorView, ok bool) {
+	return AtenRandpermGeneratorView{n}, n != nil && n.Op == ops.AtenRandpermGenerator
+}
+
+// N is the argument n.
+func (v AtenRandpermGeneratorView) N() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// Generator is the argument generator.
+func (v AtenRandpermGeneratorView) Generator() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Dtype is the argument dtype.
+func (v AtenRandpermGeneratorView) Dtype() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Layout is the argument layout.
+func (v AtenRandpermGeneratorView) Layout() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Device is the argument device.
+func (v AtenRandpermGeneratorView) Device() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// PinMemory is the argument pin_memory.
+func (v AtenRandpermGeneratorView) PinMemory() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// AtenRangeDefaultView names the arguments of aten.range.default.
+type AtenRangeDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenRangeDefault is n as aten.range.default; ok is false for other nodes.
+func AsAtenRangeDefault(n *ir.Node) (v AtenRangeDefaultView, ok bool) {
+	return AtenRangeDefaultView{n}, n != nil && n.Op == ops.AtenRangeDefault
+}
+
+// Start is the argument start.
+func (v AtenRangeDefaultView) Start() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// End is the argument end.
+func (v AtenRangeDefaultView) End() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Dtype is the argument dtype.
+func (v AtenRangeDefaultView) Dtype() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Layout is the argument layout.
+func (v AtenRangeDefaultView) Layout() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Device is the argument device.
+func (v AtenRangeDefaultView) Device() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// PinMemory is the argument pin_memory.
+func (v AtenRangeDefaultView) PinMemory() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// AtenRangeStepView names the arguments of aten.range.step.
+type AtenRangeStepView struct {
+	*ir.Node
+}
+
+// AsAtenRangeStep is n as aten.range.step; ok is false for other nodes.
+func AsAtenRangeStep(n *ir.Node) (v AtenRangeStepView, ok bool) {
+	return AtenRangeStepView{n}, n != nil && n.Op == ops.AtenRangeStep
+}
+
+// Start is the argument start.
+func (v AtenRangeStepView) Start() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// End is the argument end.
+func (v AtenRangeStepView) End() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Step is the argument step.
+func (v AtenRangeStepView) Step() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Dtype is the argument dtype.
+func (v AtenRangeStepView) Dtype() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Layout is the argument layout.
+func (v AtenRangeStepView) Layout() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// Device is the argument device.
+func (v AtenRangeStepView) Device() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// PinMemory is the argument pin_memory.
+func (v AtenRangeStepView) PinMemory() ir.Arg {
+	return v.Node.Arg(6)
+}
+
+// AtenRavelDefaultView names the arguments of aten.ravel.default.
+type AtenRavelDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenRavelDefault is n as aten.ravel.default; ok is false for other nodes.
+func AsAtenRavelDefault(n *ir.Node) (v AtenRavelDefaultView, ok bool) {
+	return AtenRavelDefaultView{n}, n != nil && n.Op == ops.AtenRavelDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenRavelDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenRealDefaultView names the arguments of aten.real.default.
+type AtenRealDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenRealDefault is n as aten.real.default; ok is false for other nodes.
+func AsAtenRealDefault(n *ir.Node) (v AtenRealDefaultView, ok bool) {
+	return AtenRealDefaultView{n}, n != nil && n.Op == ops.AtenRealDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenRealDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenReciprocalDefaultView names the arguments of aten.reciprocal.default.
+type AtenReciprocalDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenReciprocalDefault is n as aten.reciprocal.default; ok is false for other nodes.
+func AsAtenReciprocalDefault(n *ir.Node) (v AtenReciprocalDefaultView, ok bool) {
+	return AtenReciprocalDefaultView{n}, n != nil && n.Op == ops.AtenReciprocalDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenReciprocalDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenReflectionPad1dDefaultView names the arguments of aten.reflection_pad1d.default.
+type AtenReflectionPad1dDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenReflectionPad1dDefault is n as aten.reflection_pad1d.default; ok is false for other nodes.
+func AsAtenReflectionPad1dDefault(n *ir.Node) (v AtenReflectionPad1dDefaultView, ok bool) {
+	return AtenReflectionPad1dDefaultView{n}, n != nil && n.Op == ops.AtenReflectionPad1dDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenReflectionPad1dDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Padding is the argument padding.
+func (v AtenReflectionPad1dDefaultView) Padding() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenReflectionPad2dDefaultView names the arguments of aten.reflection_pad2d.default.
+type AtenReflectionPad2dDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenReflectionPad2dDefault is n as aten.reflection_pad2d.default; ok is false for other nodes.
+func AsAtenReflectionPad2dDefault(n *ir.Node) (v AtenReflectionPad2dDefaultView, ok bool) {
+	return AtenReflectionPad2dDefaultView{n}, n != nil && n.Op == ops.AtenReflectionPad2dDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenReflectionPad2dDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Padding is the argument padding.
+func (v AtenReflectionPad2dDefaultView) Padding() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenReflectionPad3dDefaultView names the arguments of aten.reflection_pad3d.default.
+type AtenReflectionPad3dDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenReflectionPad3dDefault is n as aten.reflection_pad3d.default; ok is false for other nodes.
+func AsAtenReflectionPad3dDefault(n *ir.Node) (v AtenReflectionPad3dDefaultView, ok bool) {
+	return AtenReflectionPad3dDefaultView{n}, n != nil && n.Op == ops.AtenReflectionPad3dDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenReflectionPad3dDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Padding is the argument padding.
+func (v AtenReflectionPad3dDefaultView) Padding() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenReluDefaultView names the arguments of aten.relu.default.
+type AtenReluDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenReluDefault is n as aten.relu.default; ok is false for other nodes.
+func AsAtenReluDefault(n *ir.Node) (v AtenReluDefaultView, ok bool) {
+	return AtenReluDefaultView{n}, n != nil && n.Op == ops.AtenReluDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenReluDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenRelu6DefaultView names the arguments of aten.relu6.default.
+type AtenRelu6DefaultView struct {
+	*ir.Node
+}
+
+// AsAtenRelu6Default is n as aten.relu6.default; ok is false for other nodes.
+func AsAtenRelu6Default(n *ir.Node) (v AtenRelu6DefaultView, ok bool) {
+	return AtenRelu6DefaultView{n}, n != nil && n.Op == ops.AtenRelu6Default
+}
+
+// Self is the argument self, nil for None.
+func (v AtenRelu6DefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenRemainderScalarView names the arguments of aten.remainder.Scalar.
+type AtenRemainderScalarView struct {
+	*ir.Node
+}
+
+// AsAtenRemainderScalar is n as aten.remainder.Scalar; ok is false for other nodes.
+func AsAtenRemainderScalar(n *ir.Node) (v AtenRemainderScalarView, ok bool) {
+	return AtenRemainderScalarView{n}, n != nil && n.Op == ops.AtenRemainderScalar
+}
+
+// Self is the argument self, nil for None.
+func (v AtenRemainderScalarView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other.
+func (v AtenRemainderScalarView) Other() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenRemainderScalarTensorView names the arguments of aten.remainder.Scalar_Tensor.
+type AtenRemainderScalarTensorView struct {
+	*ir.Node
+}
+
+// AsAtenRemainderScalarTensor is n as aten.remainder.Scalar_Tensor; ok is false for other nodes.
+func AsAtenRemainderScalarTensor(n *ir.Node) (v AtenRemainderScalarTensorView, ok bool) {
+	return AtenRemainderScalarTensorView{n}, n != nil && n.Op == ops.AtenRemainderScalarTensor
+}
+
+// Self is the argument self.
+func (v AtenRemainderScalarTensorView) Self() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// Other is the argument other, nil for None.
+func (v AtenRemainderScalarTensorView) Other() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AtenRemainderTensorView names the arguments of aten.remainder.Tensor.
+type AtenRemainderTensorView struct {
+	*ir.Node
+}
+
+// AsAtenRemainderTensor is n as aten.remainder.Tensor; ok is false for other nodes.
+func AsAtenRemainderTensor(n *ir.Node) (v AtenRemainderTensorView, ok bool) {
+	return AtenRemainderTensorView{n}, n != nil && n.Op == ops.AtenRemainderTensor
+}
+
+// Self is the argument self, nil for None.
+func (v AtenRemainderTensorView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other, nil for None.
+func (v AtenRemainderTensorView) Other() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AtenRenormDefaultView names the arguments of aten.renorm.default.
+type AtenRenormDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenRenormDefault is n as aten.renorm.default; ok is false for other nodes.
+func AsAtenRenormDefault(n *ir.Node) (v AtenRenormDefaultView, ok bool) {
+	return AtenRenormDefaultView{n}, n != nil && n.Op == ops.AtenRenormDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenRenormDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// P is the argument p.
+func (v AtenRenormDefaultView) P() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Dim is the argument dim.
+func (v AtenRenormDefaultView) Dim() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Maxnorm is the argument maxnorm.
+func (v AtenRenormDefaultView) Maxnorm() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AtenRepeatDefaultView names the arguments of aten.repeat.default.
+type AtenRepeatDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenRepeatDefault is n as aten.repeat.default; ok is false for other nodes.
+func AsAtenRepeatDefault(n *ir.Node) (v AtenRepeatDefaultView, ok bool) {
+	return AtenRepeatDefaultView{n}, n != nil && n.Op == ops.AtenRepeatDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenRepeatDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Repeats is the argument repeats.
+func (v AtenRepeatDefaultView) Repeats() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenRepeatInterleaveTensorView names the arguments of aten.repeat_interleave.Tensor.
+type AtenRepeatInterleaveTensorView struct {
+	*ir.Node
+}
+
+// AsAtenRepeatInterleaveTensor is n as aten.repeat_interleave.Tensor; ok is false for other nodes.
+func AsAtenRepeatInterleaveTensor(n *ir.Node) (v AtenRepeatInterleaveTensorView, ok bool) {
+	return AtenRepeatInterleaveTensorView{n}, n != nil && n.Op == ops.AtenRepeatInterleaveTensor
+}
+
+// Repeats is the argument repeats, nil for None.
+func (v AtenRepeatInterleaveTensorView) Repeats() *ir.Value {
+	return v.Node.In(0)
+}
+
+// OutputSize is the argument output_size.
+func (v AtenRepeatInterleaveTensorView) OutputSize() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenRepeatInterleaveSelfTensorView names the arguments of aten.repeat_interleave.self_Tensor.
+type AtenRepeatInterleaveSelfTensorView struct {
+	*ir.Node
+}
+
+// AsAtenRepeatInterleaveSelfTensor is n as aten.repeat_interleave.self_Tensor; ok is false for other nodes.
+func AsAtenRepeatInterleaveSelfTensor(n *ir.Node) (v AtenRepeatInterleaveSelfTensorView, ok bool) {
+	return AtenRepeatInterleaveSelfTensorView{n}, n != nil && n.Op == ops.AtenRepeatInterleaveSelfTensor
+}
+
+// Self is the argument self, nil for None.
+func (v AtenRepeatInterleaveSelfTensorView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Repeats is the argument repeats, nil for None.
+func (v AtenRepeatInterleaveSelfTensorView) Repeats() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Dim is the argument dim.
+func (v AtenRepeatInterleaveSelfTensorView) Dim() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// OutputSize is the argument output_size.
+func (v AtenRepeatInterleaveSelfTensorView) OutputSize() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AtenRepeatInterleaveSelfIntView names the arguments of aten.repeat_interleave.self_int.
+type AtenRepeatInterleaveSelfIntView struct {
+	*ir.Node
+}
+
+// AsAtenRepeatInterleaveSelfInt is n as aten.repeat_interleave.self_int; ok is false for other nodes.
+func AsAtenRepeatInterleaveSelfInt(n *ir.Node) (v AtenRepeatInterleaveSelfIntView, ok bool) {
+	return AtenRepeatInterleaveSelfIntView{n}, n != nil && n.Op == ops.AtenRepeatInterleaveSelfInt
+}
+
+// Self is the argument self, nil for None.
+func (v AtenRepeatInterleaveSelfIntView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Repeats is the argument repeats.
+func (v AtenRepeatInterleaveSelfIntView) Repeats() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Dim is the argument dim.
+func (v AtenRepeatInterleaveSelfIntView) Dim() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// OutputSize is the argument output_size.
+func (v AtenRepeatInterleaveSelfIntView) OutputSize() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AtenReplicationPad1dDefaultView names the arguments of aten.replication_pad1d.default.
+type AtenReplicationPad1dDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenReplicationPad1dDefault is n as aten.replication_pad1d.default; ok is false for other nodes.
+func AsAtenReplicationPad1dDefault(n *ir.Node) (v AtenReplicationPad1dDefaultView, ok bool) {
+	return AtenReplicationPad1dDefaultView{n}, n != nil && n.Op == ops.AtenReplicationPad1dDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenReplicationPad1dDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Padding is the argument padding.
+func (v AtenReplicationPad1dDefaultView) Padding() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenReplicationPad2dDefaultView names the arguments of aten.replication_pad2d.default.
+type AtenReplicationPad2dDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenReplicationPad2dDefault is n as aten.replication_pad2d.default; ok is false for other nodes.
+func AsAtenReplicationPad2dDefault(n *ir.Node) (v AtenReplicationPad2dDefaultView, ok bool) {
+	return AtenReplicationPad2dDefaultView{n}, n != nil && n.Op == ops.AtenReplicationPad2dDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenReplicationPad2dDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Padding is the argument padding.
+func (v AtenReplicationPad2dDefaultView) Padding() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenReplicationPad3dDefaultView names the arguments of aten.replication_pad3d.default.
+type AtenReplicationPad3dDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenReplicationPad3dDefault is n as aten.replication_pad3d.default; ok is false for other nodes.
+func AsAtenReplicationPad3dDefault(n *ir.Node) (v AtenReplicationPad3dDefaultView, ok bool) {
+	return AtenReplicationPad3dDefaultView{n}, n != nil && n.Op == ops.AtenReplicationPad3dDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenReplicationPad3dDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Padding is the argument padding.
+func (v AtenReplicationPad3dDefaultView) Padding() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenReshapeDefaultView names the arguments of aten.reshape.default.
+type AtenReshapeDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenReshapeDefault is n as aten.reshape.default; ok is false for other nodes.
+func AsAtenReshapeDefault(n *ir.Node) (v AtenReshapeDefaultView, ok bool) {
+	return AtenReshapeDefaultView{n}, n != nil && n.Op == ops.AtenReshapeDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenReshapeDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Shape is the argument shape.
+func (v AtenReshapeDefaultView) Shape() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenReshapeAsDefaultView names the arguments of aten.reshape_as.default.
+type AtenReshapeAsDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenReshapeAsDefault is n as aten.reshape_as.default; ok is false for other nodes.
+func AsAtenReshapeAsDefault(n *ir.Node) (v AtenReshapeAsDefaultView, ok bool) {
+	return AtenReshapeAsDefaultView{n}, n != nil && n.Op == ops.AtenReshapeAsDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenReshapeAsDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other, nil for None.
+func (v AtenReshapeAsDefaultView) Other() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AtenResolveConjDefaultView names the arguments of aten.resolve_conj.default.
+type AtenResolveConjDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenResolveConjDefault is n as aten.resolve_conj.default; ok is false for other nodes.
+func AsAtenResolveConjDefault(n *ir.Node) (v AtenResolveConjDefaultView, ok bool) {
+	return AtenResolveConjDefaultView{n}, n != nil && n.Op == ops.AtenResolveConjDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenResolveConjDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenResolveNegDefaultView names the arguments of aten.resolve_neg.default.
+type AtenResolveNegDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenResolveNegDefault is n as aten.resolve_neg.default; ok is false for other nodes.
+func AsAtenResolveNegDefault(n *ir.Node) (v AtenResolveNegDefaultView, ok bool) {
+	return AtenResolveNegDefaultView{n}, n != nil && n.Op == ops.AtenResolveNegDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenResolveNegDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenRmsNormDefaultView names the arguments of aten.rms_norm.default.
+type AtenRmsNormDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenRmsNormDefault is n as aten.rms_norm.default; ok is false for other nodes.
+func AsAtenRmsNormDefault(n *ir.Node) (v AtenRmsNormDefaultView, ok bool) {
+	return AtenRmsNormDefaultView{n}, n != nil && n.Op == ops.AtenRmsNormDefault
+}
+
+// Input is the argument input, nil for None.
+func (v AtenRmsNormDefaultView) Input() *ir.Value {
+	return v.Node.In(0)
+}
+
+// NormalizedShape is the argument normalized_shape.
+func (v AtenRmsNormDefaultView) NormalizedShape() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Weight is the argument weight, nil for None.
+func (v AtenRmsNormDefaultView) Weight() *ir.Value {
+	return v.Node.In(2)
+}
+
+// Eps is the argument eps.
+func (v AtenRmsNormDefaultView) Eps() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AtenRnnReluInputView names the arguments of aten.rnn_relu.input.
+type AtenRnnReluInputView struct {
+	*ir.Node
+}
+
+// AsAtenRnnReluInput is n as aten.rnn_relu.input; ok is false for other nodes.
+func AsAtenRnnReluInput(n *ir.Node) (v AtenRnnReluInputView, ok bool) {
+	return AtenRnnReluInputView{n}, n != nil && n.Op == ops.AtenRnnReluInput
+}
+
+// Input is the argument input, nil for None.
+func (v AtenRnnReluInputView) Input() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Hx is the argument hx, nil for None.
+func (v AtenRnnReluInputView) Hx() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Params is the argument params.
+func (v AtenRnnReluInputView) Params() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// HasBiases is the argument has_biases.
+func (v AtenRnnReluInputView) HasBiases() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// NumLayers is the argument num_layers.
+func (v AtenRnnReluInputView) NumLayers() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// Dropout is the argument dropout.
+func (v AtenRnnReluInputView) Dropout() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// Train is the argument train.
+func (v AtenRnnReluInputView) Train() ir.Arg {
+	return v.Node.Arg(6)
+}
+
+// Bidirectional is the argument bidirectional.
+func (v AtenRnnReluInputView) Bidirectional() ir.Arg {
+	return v.Node.Arg(7)
+}
+
+// BatchFirst is the argument batch_first.
+func (v AtenRnnReluInputView) BatchFirst() ir.Arg {
+	return v.Node.Arg(8)
+}
+
+// AtenRnnReluCellDefaultView names the arguments of aten.rnn_relu_cell.default.
+type AtenRnnReluCellDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenRnnReluCellDefault is n as aten.rnn_relu_cell.default; ok is false for other nodes.
+func AsAtenRnnReluCellDefault(n *ir.Node) (v AtenRnnReluCellDefaultView, ok bool) {
+	return AtenRnnReluCellDefaultView{n}, n != nil && n.Op == ops.AtenRnnReluCellDefault
+}
+
+// Input is the argument input, nil for None.
+func (v AtenRnnReluCellDefaultView) Input() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Hx is the argument hx, nil for None.
+func (v AtenRnnReluCellDefaultView) Hx() *ir.Value {
+	return v.Node.In(1)
+}
+
+// WIh is the argument w_ih, nil for None.
+func (v AtenRnnReluCellDefaultView) WIh() *ir.Value {
+	return v.Node.In(2)
+}
+
+// WHh is the argument w_hh, nil for None.
+func (v AtenRnnReluCellDefaultView) WHh() *ir.Value {
+	return v.Node.In(3)
+}
+
+// BIh is the argument b_ih, nil for None.
+func (v AtenRnnReluCellDefaultView) BIh() *ir.Value {
+	return v.Node.In(4)
+}
+
+// BHh is the argument b_hh, nil for None.
+func (v AtenRnnReluCellDefaultView) BHh() *ir.Value {
+	return v.Node.In(5)
+}
+
+// AtenRnnTanhInputView names the arguments of aten.rnn_tanh.input.
+type AtenRnnTanhInputView struct {
+	*ir.Node
+}
+
+// AsAtenRnnTanhInput is n as aten.rnn_tanh.input; ok is false for other nodes.
+func AsAtenRnnTanhInput(n *ir.Node) (v AtenRnnTanhInputView, ok bool) {
+	return AtenRnnTanhInputView{n}, n != nil && n.Op == ops.AtenRnnTanhInput
+}
+
+// Input is the argument input, nil for None.
+func (v AtenRnnTanhInputView) Input() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Hx is the argument hx, nil for None.
+func (v AtenRnnTanhInputView) Hx() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Params is the argument params.
+func (v AtenRnnTanhInputView) Params() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// HasBiases is the argument has_biases.
+func (v AtenRnnTanhInputView) HasBiases() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// NumLayers is the argument num_layers.
+func (v AtenRnnTanhInputView) NumLayers() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// Dropout is the argument dropout.
+func (v AtenRnnTanhInputView) Dropout() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// Train is the argument train.
+func (v AtenRnnTanhInputView) Train() ir.Arg {
+	return v.Node.Arg(6)
+}
+
+// Bidirectional is the argument bidirectional.
+func (v AtenRnnTanhInputView) Bidirectional() ir.Arg {
+	return v.Node.Arg(7)
+}
+
+// BatchFirst is the argument batch_first.
+func (v AtenRnnTanhInputView) BatchFirst() ir.Arg {
+	return v.Node.Arg(8)
+}
+
+// AtenRnnTanhCellDefaultView names the arguments of aten.rnn_tanh_cell.default.
+type AtenRnnTanhCellDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenRnnTanhCellDefault is n as aten.rnn_tanh_cell.default; ok is false for other nodes.
+func AsAtenRnnTanhCellDefault(n *ir.Node) (v AtenRnnTanhCellDefaultView, ok bool) {
+	return AtenRnnTanhCellDefaultView{n}, n != nil && n.Op == ops.AtenRnnTanhCellDefault
+}
+
+// Input is the argument input, nil for None.
+func (v AtenRnnTanhCellDefaultView) Input() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Hx is the argument hx, nil for None.
+func (v AtenRnnTanhCellDefaultView) Hx() *ir.Value {
+	return v.Node.In(1)
+}
+
+// WIh is the argument w_ih, nil for None.
+func (v AtenRnnTanhCellDefaultView) WIh() *ir.Value {
+	return v.Node.In(2)
+}
+
+// WHh is the argument w_hh, nil for None.
+func (v AtenRnnTanhCellDefaultView) WHh() *ir.Value {
+	return v.Node.In(3)
+}
+
+// BIh is the argument b_ih, nil for None.
+func (v AtenRnnTanhCellDefaultView) BIh() *ir.Value {
+	return v.Node.In(4)
+}
+
+// BHh is the argument b_hh, nil for None.
+func (v AtenRnnTanhCellDefaultView) BHh() *ir.Value {
+	return v.Node.In(5)
+}
+
+// AtenRollDefaultView names the arguments of aten.roll.default.
+type AtenRollDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenRollDefault is n as aten.roll.default; ok is false for other nodes.
+func AsAtenRollDefault(n *ir.Node) (v AtenRollDefaultView, ok bool) {
+	return AtenRollDefaultView{n}, n != nil && n.Op == ops.AtenRollDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenRollDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Shifts is the argument shifts.
+func (v AtenRollDefaultView) Shifts() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Dims is the argument dims.
+func (v AtenRollDefaultView) Dims() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenRot90DefaultView names the arguments of aten.rot90.default.
+type AtenRot90DefaultView struct {
+	*ir.Node
+}
+
+// AsAtenRot90Default is n as aten.rot90.default; ok is false for other nodes.
+func AsAtenRot90Default(n *ir.Node) (v AtenRot90DefaultView, ok bool) {
+	return AtenRot90DefaultView{n}, n != nil && n.Op == ops.AtenRot90Default
+}
+
+// Self is the argument self, nil for None.
+func (v AtenRot90DefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// K is the argument k.
+func (v AtenRot90DefaultView) K() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Dims is the argument dims.
+func (v AtenRot90DefaultView) Dims() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenRoundDecimalsView names the arguments of aten.round.decimals.
+type AtenRoundDecimalsView struct {
+	*ir.Node
+}
+
+// AsAtenRoundDecimals is n as aten.round.decimals; ok is false for other nodes.
+func AsAtenRoundDecimals(n *ir.Node) (v AtenRoundDecimalsView, ok bool) {
+	return AtenRoundDecimalsView{n}, n != nil && n.Op == ops.AtenRoundDecimals
+}
+
+// Self is the argument self, nil for None.
+func (v AtenRoundDecimalsView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Decimals is the argument decimals.
+func (v AtenRoundDecimalsView) Decimals() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenRoundDefaultView names the arguments of aten.round.default.
+type AtenRoundDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenRoundDefault is n as aten.round.default; ok is false for other nodes.
+func AsAtenRoundDefault(n *ir.Node) (v AtenRoundDefaultView, ok bool) {
+	return AtenRoundDefaultView{n}, n != nil && n.Op == ops.AtenRoundDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenRoundDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenRowStackDefaultView names the arguments of aten.row_stack.default.
+type AtenRowStackDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenRowStackDefault is n as aten.row_stack.default; ok is false for other nodes.
+func AsAtenRowStackDefault(n *ir.Node) (v AtenRowStackDefaultView, ok bool) {
+	return AtenRowStackDefaultView{n}, n != nil && n.Op == ops.AtenRowStackDefault
+}
+
+// Tensors is the argument tensors.
+func (v AtenRowStackDefaultView) Tensors() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// AtenRreluDefaultView names the arguments of aten.rrelu.default.
+type AtenRreluDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenRreluDefault is n as aten.rrelu.default; ok is false for other nodes.
+func AsAtenRreluDefault(n *ir.Node) (v AtenRreluDefaultView, ok bool) {
+	return AtenRreluDefaultView{n}, n != nil && n.Op == ops.AtenRreluDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenRreluDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Lower is the argument lower.
+func (v AtenRreluDefaultView) Lower() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Upper is the argument upper.
+func (v AtenRreluDefaultView) Upper() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Training is the argument training.
+func (v AtenRreluDefaultView) Training() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Generator is the argument generator.
+func (v AtenRreluDefaultView) Generator() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// AtenRsqrtDefaultView names the arguments of aten.rsqrt.default.
+type AtenRsqrtDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenRsqrtDefault is n as aten.rsqrt.default; ok is false for other nodes.
+func AsAtenRsqrtDefault(n *ir.Node) (v AtenRsqrtDefaultView, ok bool) {
+	return AtenRsqrtDefaultView{n}, n != nil && n.Op == ops.AtenRsqrtDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenRsqrtDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenRsubScalarView names the arguments of aten.rsub.Scalar.
+type AtenRsubScalarView struct {
+	*ir.Node
+}
+
+// AsAtenRsubScalar is n as aten.rsub.Scalar; ok is false for other nodes.
+func AsAtenRsubScalar(n *ir.Node) (v AtenRsubScalarView, ok bool) {
+	return AtenRsubScalarView{n}, n != nil && n.Op == ops.AtenRsubScalar
+}
+
+// Self is the argument self, nil for None.
+func (v AtenRsubScalarView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other.
+func (v AtenRsubScalarView) Other() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Alpha is the argument alpha.
+func (v AtenRsubScalarView) Alpha() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenRsubTensorView names the arguments of aten.rsub.Tensor.
+type AtenRsubTensorView struct {
+	*ir.Node
+}
+
+// AsAtenRsubTensor is n as aten.rsub.Tensor; ok is false for other nodes.
+func AsAtenRsubTensor(n *ir.Node) (v AtenRsubTensorView, ok bool) {
+	return AtenRsubTensorView{n}, n != nil && n.Op == ops.AtenRsubTensor
+}
+
+// Self is the argument self, nil for None.
+func (v AtenRsubTensorView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other, nil for None.
+func (v AtenRsubTensorView) Other() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Alpha is the argument alpha.
+func (v AtenRsubTensorView) Alpha() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenScalarTensorDefaultView names the arguments of aten.scalar_tensor.default.
+type AtenScalarTensorDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenScalarTensorDefault is n as aten.scalar_tensor.default; ok is false for other nodes.
+func AsAtenScalarTensorDefault(n *ir.Node) (v AtenScalarTensorDefaultView, ok bool) {
+	return AtenScalarTensorDefaultView{n}, n != nil && n.Op == ops.AtenScalarTensorDefault
+}
+
+// S is the argument s.
+func (v AtenScalarTensorDefaultView) S() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// Dtype is the argument dtype.
+func (v AtenScalarTensorDefaultView) Dtype() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Layout is the argument layout.
+func (v AtenScalarTensorDefaultView) Layout() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Device is the argument device.
+func (v AtenScalarTensorDefaultView) Device() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// PinMemory is the argument pin_memory.
+func (v AtenScalarTensorDefaultView) PinMemory() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// AtenScaledDotProductAttentionDefaultView names the arguments of aten.scaled_dot_product_attention.default.
+type AtenScaledDotProductAttentionDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenScaledDotProductAttentionDefault is n as aten.scaled_dot_product_attention.default; ok is false for other nodes.
+func AsAtenScaledDotProductAttentionDefault(n *ir.Node) (v AtenScaledDotProductAttentionDefaultView, ok bool) {
+	return AtenScaledDotProductAttentionDefaultView{n}, n != nil && n.Op == ops.AtenScaledDotProductAttentionDefault
+}
+
+// Query is the argument query, nil for None.
+func (v AtenScaledDotProductAttentionDefaultView) Query() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Key is the argument key, nil for None.
+func (v AtenScaledDotProductAttentionDefaultView) Key() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Value is the argument value, nil for None.
+func (v AtenScaledDotProductAttentionDefaultView) Value() *ir.Value {
+	return v.Node.In(2)
+}
+
+// AttnMask is the argument attn_mask, nil for None.
+func (v AtenScaledDotProductAttentionDefaultView) AttnMask() *ir.Value {
+	return v.Node.In(3)
+}
+
+// DropoutP is the argument dropout_p.
+func (v AtenScaledDotProductAttentionDefaultView) DropoutP() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// IsCausal is the argument is_causal.
+func (v AtenScaledDotProductAttentionDefaultView) IsCausal() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// Scale is the argument scale.
+func (v AtenScaledDotProductAttentionDefaultView) Scale() ir.Arg {
+	return v.Node.Arg(6)
+}
+
+// EnableGqa is the argument enable_gqa.
+func (v AtenScaledDotProductAttentionDefaultView) EnableGqa() ir.Arg {
+	return v.Node.Arg(7)
+}
+
+// AtenScatterReduceView names the arguments of aten.scatter.reduce.
+type AtenScatterReduceView struct {
+	*ir.Node
+}
+
+// AsAtenScatterReduce is n as aten.scatter.reduce; ok is false for other nodes.
+func AsAtenScatterReduce(n *ir.Node) (v AtenScatterReduceView, ok bool) {
+	return AtenScatterReduceView{n}, n != nil && n.Op == ops.AtenScatterReduce
+}
+
+// Self is the argument self, nil for None.
+func (v AtenScatterReduceView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dim is the argument dim.
+func (v AtenScatterReduceView) Dim() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Index is the argument index, nil for None.
+func (v AtenScatterReduceView) Index() *ir.Value {
+	return v.Node.In(2)
+}
+
+// Src is the argument src, nil for None.
+func (v AtenScatterReduceView) Src() *ir.Value {
+	return v.Node.In(3)
+}
+
+// Reduce is the argument reduce.
+func (v AtenScatterReduceView) Reduce() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// AtenScatterSrcView names the arguments of aten.scatter.src.
+type AtenScatterSrcView struct {
+	*ir.Node
+}
+
+// AsAtenScatterSrc is n as aten.scatter.src; ok is false for other nodes.
+func AsAtenScatterSrc(n *ir.Node) (v AtenScatterSrcView, ok bool) {
+	return AtenScatterSrcView{n}, n != nil && n.Op == ops.AtenScatterSrc
+}
+
+// Self is the argument self, nil for None.
+func (v AtenScatterSrcView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dim is the argument dim.
+func (v AtenScatterSrcView) Dim() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Index is the argument index, nil for None.
+func (v AtenScatterSrcView) Index() *ir.Value {
+	return v.Node.In(2)
+}
+
+// Src is the argument src, nil for None.
+func (v AtenScatterSrcView) Src() *ir.Value {
+	return v.Node.In(3)
+}
+
+// AtenScatterValueView names the arguments of aten.scatter.value.
+type AtenScatterValueView struct {
+	*ir.Node
+}
+
+// AsAtenScatterValue is n as aten.scatter.value; ok is false for other nodes.
+func AsAtenScatterValue(n *ir.Node) (v AtenScatterValueView, ok bool) {
+	return AtenScatterValueView{n}, n != nil && n.Op == ops.AtenScatterValue
+}
+
+// Self is the argument self, nil for None.
+func (v AtenScatterValueView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dim is the argument dim.
+func (v AtenScatterValueView) Dim() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Index is the argument index, nil for None.
+func (v AtenScatterValueView) Index() *ir.Value {
+	return v.Node.In(2)
+}
+
+// Value is the argument value.
+func (v AtenScatterValueView) Value() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AtenScatterValueReduceView names the arguments of aten.scatter.value_reduce.
+type AtenScatterValueReduceView struct {
+	*ir.Node
+}
+
+// AsAtenScatterValueReduce is n as aten.scatter.value_reduce; ok is false for other nodes.
+func AsAtenScatterValueReduce(n *ir.Node) (v AtenScatterValueReduceView, ok bool) {
+	return AtenScatterValueReduceView{n}, n != nil && n.Op == ops.AtenScatterValueReduce
+}
+
+// Self is the argument self, nil for None.
+func (v AtenScatterValueReduceView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dim is the argument dim.
+func (v AtenScatterValueReduceView) Dim() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Index is the argument index, nil for None.
+func (v AtenScatterValueReduceView) Index() *ir.Value {
+	return v.Node.In(2)
+}
+
+// Value is the argument value.
+func (v AtenScatterValueReduceView) Value() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Reduce is the argument reduce.
+func (v AtenScatterValueReduceView) Reduce() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// AtenScatterAddDefaultView names the arguments of aten.scatter_add.default.
+type AtenScatterAddDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenScatterAddDefault is n as aten.scatter_add.default; ok is false for other nodes.
+func AsAtenScatterAddDefault(n *ir.Node) (v AtenScatterAddDefaultView, ok bool) {
+	return AtenScatterAddDefaultView{n}, n != nil && n.Op == ops.AtenScatterAddDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenScatterAddDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dim is the argument dim.
+func (v AtenScatterAddDefaultView) Dim() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Index is the argument index, nil for None.
+func (v AtenScatterAddDefaultView) Index() *ir.Value {
+	return v.Node.In(2)
+}
+
+// Src is the argument src, nil for None.
+func (v AtenScatterAddDefaultView) Src() *ir.Value {
+	return v.Node.In(3)
+}
+
+// AtenScatterReduceTwoView names the arguments of aten.scatter_reduce.two.
+type AtenScatterReduceTwoView struct {
+	*ir.Node
+}
+
+// AsAtenScatterReduceTwo is n as aten.scatter_reduce.two; ok is false for other nodes.
+func AsAtenScatterReduceTwo(n *ir.Node) (v AtenScatterReduceTwoView, ok bool) {
+	return AtenScatterReduceTwoView{n}, n != nil && n.Op == ops.AtenScatterReduceTwo
+}
+
+// Self is the argument self, nil for None.
+func (v AtenScatterReduceTwoView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dim is the argument dim.
+func (v AtenScatterReduceTwoView) Dim() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Index is the argument index, nil for None.
+func (v AtenScatterReduceTwoView) Index() *ir.Value {
+	return v.Node.In(2)
+}
+
+// Src is the argument src, nil for None.
+func (v AtenScatterReduceTwoView) Src() *ir.Value {
+	return v.Node.In(3)
+}
+
+// Reduce is the argument reduce.
+func (v AtenScatterReduceTwoView) Reduce() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// IncludeSelf is the argument include_self.
+func (v AtenScatterReduceTwoView) IncludeSelf() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// AtenSearchsortedScalarView names the arguments of aten.searchsorted.Scalar.
+type AtenSearchsortedScalarView struct {
+	*ir.Node
+}
+
+// AsAtenSearchsortedScalar is n as aten.searchsorted.Scalar; ok is false for other nodes.
+func AsAtenSearchsortedScalar(n *ir.Node) (v AtenSearchsortedScalarView, ok bool) {
+	return AtenSearchsortedScalarView{n}, n != nil && n.Op == ops.AtenSearchsortedScalar
+}
+
+// SortedSequence is the argument sorted_sequence, nil for None.
+func (v AtenSearchsortedScalarView) SortedSequence() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Self is the argument self.
+func (v AtenSearchsortedScalarView) Self() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// OutInt32 is the argument out_int32.
+func (v AtenSearchsortedScalarView) OutInt32() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Right is the argument right.
+func (v AtenSearchsortedScalarView) Right() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Side is the argument side.
+func (v AtenSearchsortedScalarView) Side() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// Sorter is the argument sorter, nil for None.
+func (v AtenSearchsortedScalarView) Sorter() *ir.Value {
+	return v.Node.In(5)
+}
+
+// AtenSearchsortedTensorView names the arguments of aten.searchsorted.Tensor.
+type AtenSearchsortedTensorView struct {
+	*ir.Node
+}
+
+// AsAtenSearchsortedTensor is n as aten.searchsorted.Tensor; ok is false for other nodes.
+func AsAtenSearchsortedTensor(n *ir.Node) (v AtenSearchsortedTensorView, ok bool) {
+	return AtenSearchsortedTensorView{n}, n != nil && n.Op == ops.AtenSearchsortedTensor
+}
+
+// SortedSequence is the argument sorted_sequence, nil for None.
+func (v AtenSearchsortedTensorView) SortedSequence() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Self is the argument self, nil for None.
+func (v AtenSearchsortedTensorView) Self() *ir.Value {
+	return v.Node.In(1)
+}
+
+// OutInt32 is the argument out_int32.
+func (v AtenSearchsortedTensorView) OutInt32() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Right is the argument right.
+func (v AtenSearchsortedTensorView) Right() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Side is the argument side.
+func (v AtenSearchsortedTensorView) Side() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// Sorter is the argument sorter, nil for None.
+func (v AtenSearchsortedTensorView) Sorter() *ir.Value {
+	return v.Node.In(5)
+}
+
+// AtenSelectIntView names the arguments of aten.select.int.
+type AtenSelectIntView struct {
+	*ir.Node
+}
+
+// AsAtenSelectInt is n as aten.select.int; ok is false for other nodes.
+func AsAtenSelectInt(n *ir.Node) (v AtenSelectIntView, ok bool) {
+	return AtenSelectIntView{n}, n != nil && n.Op == ops.AtenSelectInt
+}
+
+// Self is the argument self, nil for None.
+func (v AtenSelectIntView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dim is the argument dim.
+func (v AtenSelectIntView) Dim() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Index is the argument index.
+func (v AtenSelectIntView) Index() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenSelectScatterDefaultView names the arguments of aten.select_scatter.default.
+type AtenSelectScatterDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenSelectScatterDefault is n as aten.select_scatter.default; ok is false for other nodes.
+func AsAtenSelectScatterDefault(n *ir.Node) (v AtenSelectScatterDefaultView, ok bool) {
+	return AtenSelectScatterDefaultView{n}, n != nil && n.Op == ops.AtenSelectScatterDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenSelectScatterDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Src is the argument src, nil for None.
+func (v AtenSelectScatterDefaultView) Src() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Dim is the argument dim.
+func (v AtenSelectScatterDefaultView) Dim() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Index is the argument index.
+func (v AtenSelectScatterDefaultView) Index() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AtenSeluDefaultView names the arguments of aten.selu.default.
+type AtenSeluDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenSeluDefault is n as aten.selu.default; ok is false for other nodes.
+func AsAtenSeluDefault(n *ir.Node) (v AtenSeluDefaultView, ok bool) {
+	return AtenSeluDefaultView{n}, n != nil && n.Op == ops.AtenSeluDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenSeluDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenSgnDefaultView names the arguments of aten.sgn.default.
+type AtenSgnDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenSgnDefault is n as aten.sgn.default; ok is false for other nodes.
+func AsAtenSgnDefault(n *ir.Node) (v AtenSgnDefaultView, ok bool) {
+	return AtenSgnDefaultView{n}, n != nil && n.Op == ops.AtenSgnDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenSgnDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenSigmoidDefaultView names the arguments of aten.sigmoid.default.
+type AtenSigmoidDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenSigmoidDefault is n as aten.sigmoid.default; ok is false for other nodes.
+func AsAtenSigmoidDefault(n *ir.Node) (v AtenSigmoidDefaultView, ok bool) {
+	return AtenSigmoidDefaultView{n}, n != nil && n.Op == ops.AtenSigmoidDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenSigmoidDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenSignDefaultView names the arguments of aten.sign.default.
+type AtenSignDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenSignDefault is n as aten.sign.default; ok is false for other nodes.
+func AsAtenSignDefault(n *ir.Node) (v AtenSignDefaultView, ok bool) {
+	return AtenSignDefaultView{n}, n != nil && n.Op == ops.AtenSignDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenSignDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenSignbitDefaultView names the arguments of aten.signbit.default.
+type AtenSignbitDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenSignbitDefault is n as aten.signbit.default; ok is false for other nodes.
+func AsAtenSignbitDefault(n *ir.Node) (v AtenSignbitDefaultView, ok bool) {
+	return AtenSignbitDefaultView{n}, n != nil && n.Op == ops.AtenSignbitDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenSignbitDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenSiluDefaultView names the arguments of aten.silu.default.
+type AtenSiluDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenSiluDefault is n as aten.silu.default; ok is false for other nodes.
+func AsAtenSiluDefault(n *ir.Node) (v AtenSiluDefaultView, ok bool) {
+	return AtenSiluDefaultView{n}, n != nil && n.Op == ops.AtenSiluDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenSiluDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenSinDefaultView names the arguments of aten.sin.default.
+type AtenSinDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenSinDefault is n as aten.sin.default; ok is false for other nodes.
+func AsAtenSinDefault(n *ir.Node) (v AtenSinDefaultView, ok bool) {
+	return AtenSinDefaultView{n}, n != nil && n.Op == ops.AtenSinDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenSinDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenSincDefaultView names the arguments of aten.sinc.default.
+type AtenSincDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenSincDefault is n as aten.sinc.default; ok is false for other nodes.
+func AsAtenSincDefault(n *ir.Node) (v AtenSincDefaultView, ok bool) {
+	return AtenSincDefaultView{n}, n != nil && n.Op == ops.AtenSincDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenSincDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenSinhDefaultView names the arguments of aten.sinh.default.
+type AtenSinhDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenSinhDefault is n as aten.sinh.default; ok is false for other nodes.
+func AsAtenSinhDefault(n *ir.Node) (v AtenSinhDefaultView, ok bool) {
+	return AtenSinhDefaultView{n}, n != nil && n.Op == ops.AtenSinhDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenSinhDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenSizeIntView names the arguments of aten.size.int.
+type AtenSizeIntView struct {
+	*ir.Node
+}
+
+// AsAtenSizeInt is n as aten.size.int; ok is false for other nodes.
+func AsAtenSizeInt(n *ir.Node) (v AtenSizeIntView, ok bool) {
+	return AtenSizeIntView{n}, n != nil && n.Op == ops.AtenSizeInt
+}
+
+// Self is the argument self, nil for None.
+func (v AtenSizeIntView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dim is the argument dim.
+func (v AtenSizeIntView) Dim() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenSliceTensorView names the arguments of aten.slice.Tensor.
+type AtenSliceTensorView struct {
+	*ir.Node
+}
+
+// AsAtenSliceTensor is n as aten.slice.Tensor; ok is false for other nodes.
+func AsAtenSliceTensor(n *ir.Node) (v AtenSliceTensorView, ok bool) {
+	return AtenSliceTensorView{n}, n != nil && n.Op == ops.AtenSliceTensor
+}
+
+// Self is the argument self, nil for None.
+func (v AtenSliceTensorView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dim is the argument dim.
+func (v AtenSliceTensorView) Dim() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Start is the argument start.
+func (v AtenSliceTensorView) Start() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// End is the argument end.
+func (v AtenSliceTensorView) End() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Step is the argument step.
+func (v AtenSliceTensorView) Step() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// AtenSliceCopyTensorView names the arguments of aten.slice_copy.Tensor.
+type AtenSliceCopyTensorView struct {
+	*ir.Node
+}
+
+// AsAtenSliceCopyTensor is n as aten.slice_copy.Tensor; ok is false for other nodes.
+func AsAtenSliceCopyTensor(n *ir.Node) (v AtenSliceCopyTensorView, ok bool) {
+	return AtenSliceCopyTensorView{n}, n != nil && n.Op == ops.AtenSliceCopyTensor
+}
+
+// Self is the argument self, nil for None.
+func (v AtenSliceCopyTensorView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dim is the argument dim.
+func (v AtenSliceCopyTensorView) Dim() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Start is the argument start.
+func (v AtenSliceCopyTensorView) Start() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// End is the argument end.
+func (v AtenSliceCopyTensorView) End() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Step is the argument step.
+func (v AtenSliceCopyTensorView) Step() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// AtenSliceScatterDefaultView names the arguments of aten.slice_scatter.default.
+type AtenSliceScatterDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenSliceScatterDefault is n as aten.slice_scatter.default; ok is false for other nodes.
+func AsAtenSliceScatterDefault(n *ir.Node) (v AtenSliceScatterDefaultView, ok bool) {
+	return AtenSliceScatterDefaultView{n}, n != nil && n.Op == ops.AtenSliceScatterDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenSliceScatterDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Src is the argument src, nil for None.
+func (v AtenSliceScatterDefaultView) Src() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Dim is the argument dim.
+func (v AtenSliceScatterDefaultView) Dim() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Start is the argument start.
+func (v AtenSliceScatterDefaultView) Start() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// End is the argument end.
+func (v AtenSliceScatterDefaultView) End() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// Step is the argument step.
+func (v AtenSliceScatterDefaultView) Step() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// AtenSmoothL1LossDefaultView names the arguments of aten.smooth_l1_loss.default.
+type AtenSmoothL1LossDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenSmoothL1LossDefault is n as aten.smooth_l1_loss.default; ok is false for other nodes.
+func AsAtenSmoothL1LossDefault(n *ir.Node) (v AtenSmoothL1LossDefaultView, ok bool) {
+	return AtenSmoothL1LossDefaultView{n}, n != nil && n.Op == ops.AtenSmoothL1LossDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenSmoothL1LossDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// TargetArg is the argument target, nil for None.
+func (v AtenSmoothL1LossDefaultView) TargetArg() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Reduction is the argument reduction.
+func (v AtenSmoothL1LossDefaultView) Reduction() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Beta is the argument beta.
+func (v AtenSmoothL1LossDefaultView) Beta() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AtenSoftMarginLossDefaultView names the arguments of aten.soft_margin_loss.default.
+type AtenSoftMarginLossDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenSoftMarginLossDefault is n as aten.soft_margin_loss.default; ok is false for other nodes.
+func AsAtenSoftMarginLossDefault(n *ir.Node) (v AtenSoftMarginLossDefaultView, ok bool) {
+	return AtenSoftMarginLossDefaultView{n}, n != nil && n.Op == ops.AtenSoftMarginLossDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenSoftMarginLossDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// TargetArg is the argument target, nil for None.
+func (v AtenSoftMarginLossDefaultView) TargetArg() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Reduction is the argument reduction.
+func (v AtenSoftMarginLossDefaultView) Reduction() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenSoftmaxIntView names the arguments of aten.softmax.int.
+type AtenSoftmaxIntView struct {
+	*ir.Node
+}
+
+// AsAtenSoftmaxInt is n as aten.softmax.int; ok is false for other nodes.
+func AsAtenSoftmaxInt(n *ir.Node) (v AtenSoftmaxIntView, ok bool) {
+	return AtenSoftmaxIntView{n}, n != nil && n.Op == ops.AtenSoftmaxInt
+}
+
+// Self is the argument self, nil for None.
+func (v AtenSoftmaxIntView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dim is the argument dim.
+func (v AtenSoftmaxIntView) Dim() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Dtype is the argument dtype.
+func (v AtenSoftmaxIntView) Dtype() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenSoftplusDefaultView names the arguments of aten.softplus.default.
+type AtenSoftplusDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenSoftplusDefault is n as aten.softplus.default; ok is false for other nodes.
+func AsAtenSoftplusDefault(n *ir.Node) (v AtenSoftplusDefaultView, ok bool) {
+	return AtenSoftplusDefaultView{n}, n != nil && n.Op == ops.AtenSoftplusDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenSoftplusDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Beta is the argument beta.
+func (v AtenSoftplusDefaultView) Beta() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Threshold is the argument threshold.
+func (v AtenSoftplusDefaultView) Threshold() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenSoftshrinkDefaultView names the arguments of aten.softshrink.default.
+type AtenSoftshrinkDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenSoftshrinkDefault is n as aten.softshrink.default; ok is false for other nodes.
+func AsAtenSoftshrinkDefault(n *ir.Node) (v AtenSoftshrinkDefaultView, ok bool) {
+	return AtenSoftshrinkDefaultView{n}, n != nil && n.Op == ops.AtenSoftshrinkDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenSoftshrinkDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Lambd is the argument lambd.
+func (v AtenSoftshrinkDefaultView) Lambd() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenSortDefaultView names the arguments of aten.sort.default.
+type AtenSortDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenSortDefault is n as aten.sort.default; ok is false for other nodes.
+func AsAtenSortDefault(n *ir.Node) (v AtenSortDefaultView, ok bool) {
+	return AtenSortDefaultView{n}, n != nil && n.Op == ops.AtenSortDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenSortDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dim is the argument dim.
+func (v AtenSortDefaultView) Dim() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Descending is the argument descending.
+func (v AtenSortDefaultView) Descending() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenSortStableView names the arguments of aten.sort.stable.
+type AtenSortStableView struct {
+	*ir.Node
+}
+
+// AsAtenSortStable is n as aten.sort.stable; ok is false for other nodes.
+func AsAtenSortStable(n *ir.Node) (v AtenSortStableView, ok bool) {
+	return AtenSortStableView{n}, n != nil && n.Op == ops.AtenSortStable
+}
+
+// Self is the argument self, nil for None.
+func (v AtenSortStableView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Stable is the argument stable.
+func (v AtenSortStableView) Stable() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Dim is the argument dim.
+func (v AtenSortStableView) Dim() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Descending is the argument descending.
+func (v AtenSortStableView) Descending() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AtenSpecialBesselJ0DefaultView names the arguments of aten.special_bessel_j0.default.
+type AtenSpecialBesselJ0DefaultView struct {
+	*ir.Node
+}
+
+// AsAtenSpecialBesselJ0Default is n as aten.special_bessel_j0.default; ok is false for other nodes.
+func AsAtenSpecialBesselJ0Default(n *ir.Node) (v AtenSpecialBesselJ0DefaultView, ok bool) {
+	return AtenSpecialBesselJ0DefaultView{n}, n != nil && n.Op == ops.AtenSpecialBesselJ0Default
+}
+
+// Self is the argument self, nil for None.
+func (v AtenSpecialBesselJ0DefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenSpecialBesselJ1DefaultView names the arguments of aten.special_bessel_j1.default.
+type AtenSpecialBesselJ1DefaultView struct {
+	*ir.Node
+}
+
+// AsAtenSpecialBesselJ1Default is n as aten.special_bessel_j1.default; ok is false for other nodes.
+func AsAtenSpecialBesselJ1Default(n *ir.Node) (v AtenSpecialBesselJ1DefaultView, ok bool) {
+	return AtenSpecialBesselJ1DefaultView{n}, n != nil && n.Op == ops.AtenSpecialBesselJ1Default
+}
+
+// Self is the argument self, nil for None.
+func (v AtenSpecialBesselJ1DefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenSpecialBesselY0DefaultView names the arguments of aten.special_bessel_y0.default.
+type AtenSpecialBesselY0DefaultView struct {
+	*ir.Node
+}
+
+// AsAtenSpecialBesselY0Default is n as aten.special_bessel_y0.default; ok is false for other nodes.
+func AsAtenSpecialBesselY0Default(n *ir.Node) (v AtenSpecialBesselY0DefaultView, ok bool) {
+	return AtenSpecialBesselY0DefaultView{n}, n != nil && n.Op == ops.AtenSpecialBesselY0Default
+}
+
+// Self is the argument self, nil for None.
+func (v AtenSpecialBesselY0DefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenSpecialBesselY1DefaultView names the arguments of aten.special_bessel_y1.default.
+type AtenSpecialBesselY1DefaultView struct {
+	*ir.Node
+}
+
+// AsAtenSpecialBesselY1Default is n as aten.special_bessel_y1.default; ok is false for other nodes.
+func AsAtenSpecialBesselY1Default(n *ir.Node) (v AtenSpecialBesselY1DefaultView, ok bool) {
+	return AtenSpecialBesselY1DefaultView{n}, n != nil && n.Op == ops.AtenSpecialBesselY1Default
+}
+
+// Self is the argument self, nil for None.
+func (v AtenSpecialBesselY1DefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenSpecialDigammaDefaultView names the arguments of aten.special_digamma.default.
+type AtenSpecialDigammaDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenSpecialDigammaDefault is n as aten.special_digamma.default; ok is false for other nodes.
+func AsAtenSpecialDigammaDefault(n *ir.Node) (v AtenSpecialDigammaDefaultView, ok bool) {
+	return AtenSpecialDigammaDefaultView{n}, n != nil && n.Op == ops.AtenSpecialDigammaDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenSpecialDigammaDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenSpecialEntrDefaultView names the arguments of aten.special_entr.default.
+type AtenSpecialEntrDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenSpecialEntrDefault is n as aten.special_entr.default; ok is false for other nodes.
+func AsAtenSpecialEntrDefault(n *ir.Node) (v AtenSpecialEntrDefaultView, ok bool) {
+	return AtenSpecialEntrDefaultView{n}, n != nil && n.Op == ops.AtenSpecialEntrDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenSpecialEntrDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenSpecialErfDefaultView names the arguments of aten.special_erf.default.
+type AtenSpecialErfDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenSpecialErfDefault is n as aten.special_erf.default; ok is false for other nodes.
+func AsAtenSpecialErfDefault(n *ir.Node) (v AtenSpecialErfDefaultView, ok bool) {
+	return AtenSpecialErfDefaultView{n}, n != nil && n.Op == ops.AtenSpecialErfDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenSpecialErfDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenSpecialErfcDefaultView names the arguments of aten.special_erfc.default.
+type AtenSpecialErfcDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenSpecialErfcDefault is n as aten.special_erfc.default; ok is false for other nodes.
+func AsAtenSpecialErfcDefault(n *ir.Node) (v AtenSpecialErfcDefaultView, ok bool) {
+	return AtenSpecialErfcDefaultView{n}, n != nil && n.Op == ops.AtenSpecialErfcDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenSpecialErfcDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenSpecialErfcxDefaultView names the arguments of aten.special_erfcx.default.
+type AtenSpecialErfcxDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenSpecialErfcxDefault is n as aten.special_erfcx.default; ok is false for other nodes.
+func AsAtenSpecialErfcxDefault(n *ir.Node) (v AtenSpecialErfcxDefaultView, ok bool) {
+	return AtenSpecialErfcxDefaultView{n}, n != nil && n.Op == ops.AtenSpecialErfcxDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenSpecialErfcxDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenSpecialErfinvDefaultView names the arguments of aten.special_erfinv.default.
+type AtenSpecialErfinvDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenSpecialErfinvDefault is n as aten.special_erfinv.default; ok is false for other nodes.
+func AsAtenSpecialErfinvDefault(n *ir.Node) (v AtenSpecialErfinvDefaultView, ok bool) {
+	return AtenSpecialErfinvDefaultView{n}, n != nil && n.Op == ops.AtenSpecialErfinvDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenSpecialErfinvDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenSpecialExp2DefaultView names the arguments of aten.special_exp2.default.
+type AtenSpecialExp2DefaultView struct {
+	*ir.Node
+}
+
+// AsAtenSpecialExp2Default is n as aten.special_exp2.default; ok is false for other nodes.
+func AsAtenSpecialExp2Default(n *ir.Node) (v AtenSpecialExp2DefaultView, ok bool) {
+	return AtenSpecialExp2DefaultView{n}, n != nil && n.Op == ops.AtenSpecialExp2Default
+}
+
+// Self is the argument self, nil for None.
+func (v AtenSpecialExp2DefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenSpecialExpitDefaultView names the arguments of aten.special_expit.default.
+type AtenSpecialExpitDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenSpecialExpitDefault is n as aten.special_expit.default; ok is false for other nodes.
+func AsAtenSpecialExpitDefault(n *ir.Node) (v AtenSpecialExpitDefaultView, ok bool) {
+	return AtenSpecialExpitDefaultView{n}, n != nil && n.Op == ops.AtenSpecialExpitDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenSpecialExpitDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenSpecialExpm1DefaultView names the arguments of aten.special_expm1.default.
+type AtenSpecialExpm1DefaultView struct {
+	*ir.Node
+}
+
+// AsAtenSpecialExpm1Default is n as aten.special_expm1.default; ok is false for other nodes.
+func AsAtenSpecialExpm1Default(n *ir.Node) (v AtenSpecialExpm1DefaultView, ok bool) {
+	return AtenSpecialExpm1DefaultView{n}, n != nil && n.Op == ops.AtenSpecialExpm1Default
+}
+
+// Self is the argument self, nil for None.
+func (v AtenSpecialExpm1DefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenSpecialGammaincDefaultView names the arguments of aten.special_gammainc.default.
+type AtenSpecialGammaincDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenSpecialGammaincDefault is n as aten.special_gammainc.default; ok is false for other nodes.
+func AsAtenSpecialGammaincDefault(n *ir.Node) (v AtenSpecialGammaincDefaultView, ok bool) {
+	return AtenSpecialGammaincDefaultView{n}, n != nil && n.Op == ops.AtenSpecialGammaincDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenSpecialGammaincDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other, nil for None.
+func (v AtenSpecialGammaincDefaultView) Other() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AtenSpecialGammainccDefaultView names the arguments of aten.special_gammaincc.default.
+type AtenSpecialGammainccDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenSpecialGammainccDefault is n as aten.special_gammaincc.default; ok is false for other nodes.
+func AsAtenSpecialGammainccDefault(n *ir.Node) (v AtenSpecialGammainccDefaultView, ok bool) {
+	return AtenSpecialGammainccDefaultView{n}, n != nil && n.Op == ops.AtenSpecialGammainccDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenSpecialGammainccDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other, nil for None.
+func (v AtenSpecialGammainccDefaultView) Other() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AtenSpecialGammalnDefaultView names the arguments of aten.special_gammaln.default.
+type AtenSpecialGammalnDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenSpecialGammalnDefault is n as aten.special_gammaln.default; ok is false for other nodes.
+func AsAtenSpecialGammalnDefault(n *ir.Node) (v AtenSpecialGammalnDefaultView, ok bool) {
+	return AtenSpecialGammalnDefaultView{n}, n != nil && n.Op == ops.AtenSpecialGammalnDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenSpecialGammalnDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenSpecialI0DefaultView names the arguments of aten.special_i0.default.
+type AtenSpecialI0DefaultView struct {
+	*ir.Node
+}
+
+// AsAtenSpecialI0Default is n as aten.special_i0.default; ok is false for other nodes.
+func AsAtenSpecialI0Default(n *ir.Node) (v AtenSpecialI0DefaultView, ok bool) {
+	return AtenSpecialI0DefaultView{n}, n != nil && n.Op == ops.AtenSpecialI0Default
+}
+
+// Self is the argument self, nil for None.
+func (v AtenSpecialI0DefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenSpecialI0eDefaultView names the arguments of aten.special_i0e.default.
+type AtenSpecialI0eDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenSpecialI0eDefault is n as aten.special_i0e.default; ok is false for other nodes.
+func AsAtenSpecialI0eDefault(n *ir.Node) (v AtenSpecialI0eDefaultView, ok bool) {
+	return AtenSpecialI0eDefaultView{n}, n != nil && n.Op == ops.AtenSpecialI0eDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenSpecialI0eDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenSpecialI1DefaultView names the arguments of aten.special_i1.default.
+type AtenSpecialI1DefaultView struct {
+	*ir.Node
+}
+
+// AsAtenSpecialI1Default is n as aten.special_i1.default; ok is false for other nodes.
+func AsAtenSpecialI1Default(n *ir.Node) (v AtenSpecialI1DefaultView, ok bool) {
+	return AtenSpecialI1DefaultView{n}, n != nil && n.Op == ops.AtenSpecialI1Default
+}
+
+// Self is the argument self, nil for None.
+func (v AtenSpecialI1DefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenSpecialI1eDefaultView names the arguments of aten.special_i1e.default.
+type AtenSpecialI1eDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenSpecialI1eDefault is n as aten.special_i1e.default; ok is false for other nodes.
+func AsAtenSpecialI1eDefault(n *ir.Node) (v AtenSpecialI1eDefaultView, ok bool) {
+	return AtenSpecialI1eDefaultView{n}, n != nil && n.Op == ops.AtenSpecialI1eDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenSpecialI1eDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenSpecialLog1pDefaultView names the arguments of aten.special_log1p.default.
+type AtenSpecialLog1pDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenSpecialLog1pDefault is n as aten.special_log1p.default; ok is false for other nodes.
+func AsAtenSpecialLog1pDefault(n *ir.Node) (v AtenSpecialLog1pDefaultView, ok bool) {
+	return AtenSpecialLog1pDefaultView{n}, n != nil && n.Op == ops.AtenSpecialLog1pDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenSpecialLog1pDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenSpecialLogNdtrDefaultView names the arguments of aten.special_log_ndtr.default.
+type AtenSpecialLogNdtrDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenSpecialLogNdtrDefault is n as aten.special_log_ndtr.default; ok is false for other nodes.
+func AsAtenSpecialLogNdtrDefault(n *ir.Node) (v AtenSpecialLogNdtrDefaultView, ok bool) {
+	return AtenSpecialLogNdtrDefaultView{n}, n != nil && n.Op == ops.AtenSpecialLogNdtrDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenSpecialLogNdtrDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenSpecialLogSoftmaxDefaultView names the arguments of aten.special_log_softmax.default.
+type AtenSpecialLogSoftmaxDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenSpecialLogSoftmaxDefault is n as aten.special_log_softmax.default; ok is false for other nodes.
+func AsAtenSpecialLogSoftmaxDefault(n *ir.Node) (v AtenSpecialLogSoftmaxDefaultView, ok bool) {
+	return AtenSpecialLogSoftmaxDefaultView{n}, n != nil && n.Op == ops.AtenSpecialLogSoftmaxDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenSpecialLogSoftmaxDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dim is the argument dim.
+func (v AtenSpecialLogSoftmaxDefaultView) Dim() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Dtype is the argument dtype.
+func (v AtenSpecialLogSoftmaxDefaultView) Dtype() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenSpecialLogitDefaultView names the arguments of aten.special_logit.default.
+type AtenSpecialLogitDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenSpecialLogitDefault is n as aten.special_logit.default; ok is false for other nodes.
+func AsAtenSpecialLogitDefault(n *ir.Node) (v AtenSpecialLogitDefaultView, ok bool) {
+	return AtenSpecialLogitDefaultView{n}, n != nil && n.Op == ops.AtenSpecialLogitDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenSpecialLogitDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Eps is the argument eps.
+func (v AtenSpecialLogitDefaultView) Eps() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenSpecialLogsumexpDefaultView names the arguments of aten.special_logsumexp.default.
+type AtenSpecialLogsumexpDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenSpecialLogsumexpDefault is n as aten.special_logsumexp.default; ok is false for other nodes.
+func AsAtenSpecialLogsumexpDefault(n *ir.Node) (v AtenSpecialLogsumexpDefaultView, ok bool) {
+	return AtenSpecialLogsumexpDefaultView{n}, n != nil && n.Op == ops.AtenSpecialLogsumexpDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenSpecialLogsumexpDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dim is the argument dim.
+func (v AtenSpecialLogsumexpDefaultView) Dim() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Keepdim is the argument keepdim.
+func (v AtenSpecialLogsumexpDefaultView) Keepdim() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenSpecialMultigammalnDefaultView names the arguments of aten.special_multigammaln.default.
+type AtenSpecialMultigammalnDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenSpecialMultigammalnDefault is n as aten.special_multigammaln.default; ok is false for other nodes.
+func AsAtenSpecialMultigammalnDefault(n *ir.Node) (v AtenSpecialMultigammalnDefaultView, ok bool) {
+	return AtenSpecialMultigammalnDefaultView{n}, n != nil && n.Op == ops.AtenSpecialMultigammalnDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenSpecialMultigammalnDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// P is the argument p.
+func (v AtenSpecialMultigammalnDefaultView) P() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenSpecialNdtrDefaultView names the arguments of aten.special_ndtr.default.
+type AtenSpecialNdtrDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenSpecialNdtrDefault is n as aten.special_ndtr.default; ok is false for other nodes.
+func AsAtenSpecialNdtrDefault(n *ir.Node) (v AtenSpecialNdtrDefaultView, ok bool) {
+	return AtenSpecialNdtrDefaultView{n}, n != nil && n.Op == ops.AtenSpecialNdtrDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenSpecialNdtrDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenSpecialNdtriDefaultView names the arguments of aten.special_ndtri.default.
+type AtenSpecialNdtriDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenSpecialNdtriDefault is n as aten.special_ndtri.default; ok is false for other nodes.
+func AsAtenSpecialNdtriDefault(n *ir.Node) (v AtenSpecialNdtriDefaultView, ok bool) {
+	return AtenSpecialNdtriDefaultView{n}, n != nil && n.Op == ops.AtenSpecialNdtriDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenSpecialNdtriDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenSpecialPolygammaDefaultView names the arguments of aten.special_polygamma.default.
+type AtenSpecialPolygammaDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenSpecialPolygammaDefault is n as aten.special_polygamma.default; ok is false for other nodes.
+func AsAtenSpecialPolygammaDefault(n *ir.Node) (v AtenSpecialPolygammaDefaultView, ok bool) {
+	return AtenSpecialPolygammaDefaultView{n}, n != nil && n.Op == ops.AtenSpecialPolygammaDefault
+}
+
+// N is the argument n.
+func (v AtenSpecialPolygammaDefaultView) N() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// Self is the argument self, nil for None.
+func (v AtenSpecialPolygammaDefaultView) Self() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AtenSpecialPsiDefaultView names the arguments of aten.special_psi.default.
+type AtenSpecialPsiDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenSpecialPsiDefault is n as aten.special_psi.default; ok is false for other nodes.
+func AsAtenSpecialPsiDefault(n *ir.Node) (v AtenSpecialPsiDefaultView, ok bool) {
+	return AtenSpecialPsiDefaultView{n}, n != nil && n.Op == ops.AtenSpecialPsiDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenSpecialPsiDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenSpecialRoundDefaultView names the arguments of aten.special_round.default.
+type AtenSpecialRoundDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenSpecialRoundDefault is n as aten.special_round.default; ok is false for other nodes.
+func AsAtenSpecialRoundDefault(n *ir.Node) (v AtenSpecialRoundDefaultView, ok bool) {
+	return AtenSpecialRoundDefaultView{n}, n != nil && n.Op == ops.AtenSpecialRoundDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenSpecialRoundDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Decimals is the argument decimals.
+func (v AtenSpecialRoundDefaultView) Decimals() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenSpecialSincDefaultView names the arguments of aten.special_sinc.default.
+type AtenSpecialSincDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenSpecialSincDefault is n as aten.special_sinc.default; ok is false for other nodes.
+func AsAtenSpecialSincDefault(n *ir.Node) (v AtenSpecialSincDefaultView, ok bool) {
+	return AtenSpecialSincDefaultView{n}, n != nil && n.Op == ops.AtenSpecialSincDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenSpecialSincDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenSpecialSoftmaxDefaultView names the arguments of aten.special_softmax.default.
+type AtenSpecialSoftmaxDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenSpecialSoftmaxDefault is n as aten.special_softmax.default; ok is false for other nodes.
+func AsAtenSpecialSoftmaxDefault(n *ir.Node) (v AtenSpecialSoftmaxDefaultView, ok bool) {
+	return AtenSpecialSoftmaxDefaultView{n}, n != nil && n.Op == ops.AtenSpecialSoftmaxDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenSpecialSoftmaxDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dim is the argument dim.
+func (v AtenSpecialSoftmaxDefaultView) Dim() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Dtype is the argument dtype.
+func (v AtenSpecialSoftmaxDefaultView) Dtype() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenSpecialXlog1pyDefaultView names the arguments of aten.special_xlog1py.default.
+type AtenSpecialXlog1pyDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenSpecialXlog1pyDefault is n as aten.special_xlog1py.default; ok is false for other nodes.
+func AsAtenSpecialXlog1pyDefault(n *ir.Node) (v AtenSpecialXlog1pyDefaultView, ok bool) {
+	return AtenSpecialXlog1pyDefaultView{n}, n != nil && n.Op == ops.AtenSpecialXlog1pyDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenSpecialXlog1pyDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other, nil for None.
+func (v AtenSpecialXlog1pyDefaultView) Other() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AtenSpecialXlog1pyOtherScalarView names the arguments of aten.special_xlog1py.other_scalar.
+type AtenSpecialXlog1pyOtherScalarView struct {
+	*ir.Node
+}
+
+// AsAtenSpecialXlog1pyOtherScalar is n as aten.special_xlog1py.other_scalar; ok is false for other nodes.
+func AsAtenSpecialXlog1pyOtherScalar(n *ir.Node) (v AtenSpecialXlog1pyOtherScalarView, ok bool) {
+	return AtenSpecialXlog1pyOtherScalarView{n}, n != nil && n.Op == ops.AtenSpecialXlog1pyOtherScalar
+}
+
+// Self is the argument self, nil for None.
+func (v AtenSpecialXlog1pyOtherScalarView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other.
+func (v AtenSpecialXlog1pyOtherScalarView) Other() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenSpecialXlog1pySelfScalarView names the arguments of aten.special_xlog1py.self_scalar.
+type AtenSpecialXlog1pySelfScalarView struct {
+	*ir.Node
+}
+
+// AsAtenSpecialXlog1pySelfScalar is n as aten.special_xlog1py.self_scalar; ok is false for other nodes.
+func AsAtenSpecialXlog1pySelfScalar(n *ir.Node) (v AtenSpecialXlog1pySelfScalarView, ok bool) {
+	return AtenSpecialXlog1pySelfScalarView{n}, n != nil && n.Op == ops.AtenSpecialXlog1pySelfScalar
+}
+
+// Self is the argument self.
+func (v AtenSpecialXlog1pySelfScalarView) Self() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// Other is the argument other, nil for None.
+func (v AtenSpecialXlog1pySelfScalarView) Other() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AtenSpecialXlogyDefaultView names the arguments of aten.special_xlogy.default.
+type AtenSpecialXlogyDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenSpecialXlogyDefault is n as aten.special_xlogy.default; ok is false for other nodes.
+func AsAtenSpecialXlogyDefault(n *ir.Node) (v AtenSpecialXlogyDefaultView, ok bool) {
+	return AtenSpecialXlogyDefaultView{n}, n != nil && n.Op == ops.AtenSpecialXlogyDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenSpecialXlogyDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other, nil for None.
+func (v AtenSpecialXlogyDefaultView) Other() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AtenSpecialXlogyOtherScalarView names the arguments of aten.special_xlogy.other_scalar.
+type AtenSpecialXlogyOtherScalarView struct {
+	*ir.Node
+}
+
+// AsAtenSpecialXlogyOtherScalar is n as aten.special_xlogy.other_scalar; ok is false for other nodes.
+func AsAtenSpecialXlogyOtherScalar(n *ir.Node) (v AtenSpecialXlogyOtherScalarView, ok bool) {
+	return AtenSpecialXlogyOtherScalarView{n}, n != nil && n.Op == ops.AtenSpecialXlogyOtherScalar
+}
+
+// Self is the argument self, nil for None.
+func (v AtenSpecialXlogyOtherScalarView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other.
+func (v AtenSpecialXlogyOtherScalarView) Other() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenSpecialXlogySelfScalarView names the arguments of aten.special_xlogy.self_scalar.
+type AtenSpecialXlogySelfScalarView struct {
+	*ir.Node
+}
+
+// AsAtenSpecialXlogySelfScalar is n as aten.special_xlogy.self_scalar; ok is false for other nodes.
+func AsAtenSpecialXlogySelfScalar(n *ir.Node) (v AtenSpecialXlogySelfScalarView, ok bool) {
+	return AtenSpecialXlogySelfScalarView{n}, n != nil && n.Op == ops.AtenSpecialXlogySelfScalar
+}
+
+// Self is the argument self.
+func (v AtenSpecialXlogySelfScalarView) Self() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// Other is the argument other, nil for None.
+func (v AtenSpecialXlogySelfScalarView) Other() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AtenSpecialZetaDefaultView names the arguments of aten.special_zeta.default.
+type AtenSpecialZetaDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenSpecialZetaDefault is n as aten.special_zeta.default; ok is false for other nodes.
+func AsAtenSpecialZetaDefault(n *ir.Node) (v AtenSpecialZetaDefaultView, ok bool) {
+	return AtenSpecialZetaDefaultView{n}, n != nil && n.Op == ops.AtenSpecialZetaDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenSpecialZetaDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other, nil for None.
+func (v AtenSpecialZetaDefaultView) Other() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AtenSpecialZetaOtherScalarView names the arguments of aten.special_zeta.other_scalar.
+type AtenSpecialZetaOtherScalarView struct {
+	*ir.Node
+}
+
+// AsAtenSpecialZetaOtherScalar is n as aten.special_zeta.other_scalar; ok is false for other nodes.
+func AsAtenSpecialZetaOtherScalar(n *ir.Node) (v AtenSpecialZetaOtherScalarView, ok bool) {
+	return AtenSpecialZetaOtherScalarView{n}, n != nil && n.Op == ops.AtenSpecialZetaOtherScalar
+}
+
+// Self is the argument self, nil for None.
+func (v AtenSpecialZetaOtherScalarView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other.
+func (v AtenSpecialZetaOtherScalarView) Other() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenSpecialZetaSelfScalarView names the arguments of aten.special_zeta.self_scalar.
+type AtenSpecialZetaSelfScalarView struct {
+	*ir.Node
+}
+
+// AsAtenSpecialZetaSelfScalar is n as aten.special_zeta.self_scalar; ok is false for other nodes.
+func AsAtenSpecialZetaSelfScalar(n *ir.Node) (v AtenSpecialZetaSelfScalarView, ok bool) {
+	return AtenSpecialZetaSelfScalarView{n}, n != nil && n.Op == ops.AtenSpecialZetaSelfScalar
+}
+
+// Self is the argument self.
+func (v AtenSpecialZetaSelfScalarView) Self() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// Other is the argument other, nil for None.
+func (v AtenSpecialZetaSelfScalarView) Other() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AtenSplitTensorView names the arguments of aten.split.Tensor.
+type AtenSplitTensorView struct {
+	*ir.Node
+}
+
+// AsAtenSplitTensor is n as aten.split.Tensor; ok is false for other nodes.
+func AsAtenSplitTensor(n *ir.Node) (v AtenSplitTensorView, ok bool) {
+	return AtenSplitTensorView{n}, n != nil && n.Op == ops.AtenSplitTensor
+}
+
+// Self is the argument self, nil for None.
+func (v AtenSplitTensorView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// SplitSize is the argument split_size.
+func (v AtenSplitTensorView) SplitSize() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Dim is the argument dim.
+func (v AtenSplitTensorView) Dim() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenSplitSizesView names the arguments of aten.split.sizes.
+type AtenSplitSizesView struct {
+	*ir.Node
+}
+
+// AsAtenSplitSizes is n as aten.split.sizes; ok is false for other nodes.
+func AsAtenSplitSizes(n *ir.Node) (v AtenSplitSizesView, ok bool) {
+	return AtenSplitSizesView{n}, n != nil && n.Op == ops.AtenSplitSizes
+}
+
+// Self is the argument self, nil for None.
+func (v AtenSplitSizesView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// SplitSize is the argument split_size.
+func (v AtenSplitSizesView) SplitSize() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Dim is the argument dim.
+func (v AtenSplitSizesView) Dim() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenSplitCopyTensorView names the arguments of aten.split_copy.Tensor.
+type AtenSplitCopyTensorView struct {
+	*ir.Node
+}
+
+// AsAtenSplitCopyTensor is n as aten.split_copy.Tensor; ok is false for other nodes.
+func AsAtenSplitCopyTensor(n *ir.Node) (v AtenSplitCopyTensorView, ok bool) {
+	return AtenSplitCopyTensorView{n}, n != nil && n.Op == ops.AtenSplitCopyTensor
+}
+
+// Self is the argument self, nil for None.
+func (v AtenSplitCopyTensorView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// SplitSize is the argument split_size.
+func (v AtenSplitCopyTensorView) SplitSize() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Dim is the argument dim.
+func (v AtenSplitCopyTensorView) Dim() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenSplitWithSizesDefaultView names the arguments of aten.split_with_sizes.default.
+type AtenSplitWithSizesDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenSplitWithSizesDefault is n as aten.split_with_sizes.default; ok is false for other nodes.
+func AsAtenSplitWithSizesDefault(n *ir.Node) (v AtenSplitWithSizesDefaultView, ok bool) {
+	return AtenSplitWithSizesDefaultView{n}, n != nil && n.Op == ops.AtenSplitWithSizesDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenSplitWithSizesDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// SplitSizes is the argument split_sizes.
+func (v AtenSplitWithSizesDefaultView) SplitSizes() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Dim is the argument dim.
+func (v AtenSplitWithSizesDefaultView) Dim() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenSplitWithSizesCopyDefaultView names the arguments of aten.split_with_sizes_copy.default.
+type AtenSplitWithSizesCopyDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenSplitWithSizesCopyDefault is n as aten.split_with_sizes_copy.default; ok is false for other nodes.
+func AsAtenSplitWithSizesCopyDefault(n *ir.Node) (v AtenSplitWithSizesCopyDefaultView, ok bool) {
+	return AtenSplitWithSizesCopyDefaultView{n}, n != nil && n.Op == ops.AtenSplitWithSizesCopyDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenSplitWithSizesCopyDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// SplitSizes is the argument split_sizes.
+func (v AtenSplitWithSizesCopyDefaultView) SplitSizes() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Dim is the argument dim.
+func (v AtenSplitWithSizesCopyDefaultView) Dim() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenSqrtDefaultView names the arguments of aten.sqrt.default.
+type AtenSqrtDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenSqrtDefault is n as aten.sqrt.default; ok is false for other nodes.
+func AsAtenSqrtDefault(n *ir.Node) (v AtenSqrtDefaultView, ok bool) {
+	return AtenSqrtDefaultView{n}, n != nil && n.Op == ops.AtenSqrtDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenSqrtDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenSquareDefaultView names the arguments of aten.square.default.
+type AtenSquareDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenSquareDefault is n as aten.square.default; ok is false for other nodes.
+func AsAtenSquareDefault(n *ir.Node) (v AtenSquareDefaultView, ok bool) {
+	return AtenSquareDefaultView{n}, n != nil && n.Op == ops.AtenSquareDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenSquareDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenSqueezeDefaultView names the arguments of aten.squeeze.default.
+type AtenSqueezeDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenSqueezeDefault is n as aten.squeeze.default; ok is false for other nodes.
+func AsAtenSqueezeDefault(n *ir.Node) (v AtenSqueezeDefaultView, ok bool) {
+	return AtenSqueezeDefaultView{n}, n != nil && n.Op == ops.AtenSqueezeDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenSqueezeDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenSqueezeDimView names the arguments of aten.squeeze.dim.
+type AtenSqueezeDimView struct {
+	*ir.Node
+}
+
+// AsAtenSqueezeDim is n as aten.squeeze.dim; ok is false for other nodes.
+func AsAtenSqueezeDim(n *ir.Node) (v AtenSqueezeDimView, ok bool) {
+	return AtenSqueezeDimView{n}, n != nil && n.Op == ops.AtenSqueezeDim
+}
+
+// Self is the argument self, nil for None.
+func (v AtenSqueezeDimView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dim is the argument dim.
+func (v AtenSqueezeDimView) Dim() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenSqueezeDimsView names the arguments of aten.squeeze.dims.
+type AtenSqueezeDimsView struct {
+	*ir.Node
+}
+
+// AsAtenSqueezeDims is n as aten.squeeze.dims; ok is false for other nodes.
+func AsAtenSqueezeDims(n *ir.Node) (v AtenSqueezeDimsView, ok bool) {
+	return AtenSqueezeDimsView{n}, n != nil && n.Op == ops.AtenSqueezeDims
+}
+
+// Self is the argument self, nil for None.
+func (v AtenSqueezeDimsView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dim is the argument dim.
+func (v AtenSqueezeDimsView) Dim() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenSqueezeCopyDefaultView names the arguments of aten.squeeze_copy.default.
+type AtenSqueezeCopyDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenSqueezeCopyDefault is n as aten.squeeze_copy.default; ok is false for other nodes.
+func AsAtenSqueezeCopyDefault(n *ir.Node) (v AtenSqueezeCopyDefaultView, ok bool) {
+	return AtenSqueezeCopyDefaultView{n}, n != nil && n.Op == ops.AtenSqueezeCopyDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenSqueezeCopyDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenSqueezeCopyDimView names the arguments of aten.squeeze_copy.dim.
+type AtenSqueezeCopyDimView struct {
+	*ir.Node
+}
+
+// AsAtenSqueezeCopyDim is n as aten.squeeze_copy.dim; ok is false for other nodes.
+func AsAtenSqueezeCopyDim(n *ir.Node) (v AtenSqueezeCopyDimView, ok bool) {
+	return AtenSqueezeCopyDimView{n}, n != nil && n.Op == ops.AtenSqueezeCopyDim
+}
+
+// Self is the argument self, nil for None.
+func (v AtenSqueezeCopyDimView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dim is the argument dim.
+func (v AtenSqueezeCopyDimView) Dim() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenSqueezeCopyDimsView names the arguments of aten.squeeze_copy.dims.
+type AtenSqueezeCopyDimsView struct {
+	*ir.Node
+}
+
+// AsAtenSqueezeCopyDims is n as aten.squeeze_copy.dims; ok is false for other nodes.
+func AsAtenSqueezeCopyDims(n *ir.Node) (v AtenSqueezeCopyDimsView, ok bool) {
+	return AtenSqueezeCopyDimsView{n}, n != nil && n.Op == ops.AtenSqueezeCopyDims
+}
+
+// Self is the argument self, nil for None.
+func (v AtenSqueezeCopyDimsView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dim is the argument dim.
+func (v AtenSqueezeCopyDimsView) Dim() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenStackDefaultView names the arguments of aten.stack.default.
+type AtenStackDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenStackDefault is n as aten.stack.default; ok is false for other nodes.
+func AsAtenStackDefault(n *ir.Node) (v AtenStackDefaultView, ok bool) {
+	return AtenStackDefaultView{n}, n != nil && n.Op == ops.AtenStackDefault
+}
+
+// Tensors is the argument tensors.
+func (v AtenStackDefaultView) Tensors() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// Dim is the argument dim.
+func (v AtenStackDefaultView) Dim() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenStdCorrectionView names the arguments of aten.std.correction.
+type AtenStdCorrectionView struct {
+	*ir.Node
+}
+
+// AsAtenStdCorrection is n as aten.std.correction; ok is false for other nodes.
+func AsAtenStdCorrection(n *ir.Node) (v AtenStdCorrectionView, ok bool) {
+	return AtenStdCorrectionView{n}, n != nil && n.Op == ops.AtenStdCorrection
+}
+
+// Self is the argument self, nil for None.
+func (v AtenStdCorrectionView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dim is the argument dim.
+func (v AtenStdCorrectionView) Dim() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Correction is the argument correction.
+func (v AtenStdCorrectionView) Correction() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Keepdim is the argument keepdim.
+func (v AtenStdCorrectionView) Keepdim() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AtenStdDefaultView names the arguments of aten.std.default.
+type AtenStdDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenStdDefault is n as aten.std.default; ok is false for other nodes.
+func AsAtenStdDefault(n *ir.Node) (v AtenStdDefaultView, ok bool) {
+	return AtenStdDefaultView{n}, n != nil && n.Op == ops.AtenStdDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenStdDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Unbiased is the argument unbiased.
+func (v AtenStdDefaultView) Unbiased() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenStdDimView names the arguments of aten.std.dim.
+type AtenStdDimView struct {
+	*ir.Node
+}
+
+// AsAtenStdDim is n as aten.std.dim; ok is false for other nodes.
+func AsAtenStdDim(n *ir.Node) (v AtenStdDimView, ok bool) {
+	return AtenStdDimView{n}, n != nil && n.Op == ops.AtenStdDim
+}
+
+// Self is the argument self, nil for None.
+func (v AtenStdDimView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dim is the argument dim.
+func (v AtenStdDimView) Dim() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Unbiased is the argument unbiased.
+func (v AtenStdDimView) Unbiased() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Keepdim is the argument keepdim.
+func (v AtenStdDimView) Keepdim() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AtenStdMeanCorrectionView names the arguments of aten.std_mean.correction.
+type AtenStdMeanCorrectionView struct {
+	*ir.Node
+}
+
+// AsAtenStdMeanCorrection is n as aten.std_mean.correction; ok is false for other nodes.
+func AsAtenStdMeanCorrection(n *ir.Node) (v AtenStdMeanCorrectionView, ok bool) {
+	return AtenStdMeanCorrectionView{n}, n != nil && n.Op == ops.AtenStdMeanCorrection
+}
+
+// Self is the argument self, nil for None.
+func (v AtenStdMeanCorrectionView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dim is the argument dim.
+func (v AtenStdMeanCorrectionView) Dim() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Correction is the argument correction.
+func (v AtenStdMeanCorrectionView) Correction() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Keepdim is the argument keepdim.
+func (v AtenStdMeanCorrectionView) Keepdim() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AtenStdMeanDefaultView names the arguments of aten.std_mean.default.
+type AtenStdMeanDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenStdMeanDefault is n as aten.std_mean.default; ok is false for other nodes.
+func AsAtenStdMeanDefault(n *ir.Node) (v AtenStdMeanDefaultView, ok bool) {
+	return AtenStdMeanDefaultView{n}, n != nil && n.Op == ops.AtenStdMeanDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenStdMeanDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Unbiased is the argument unbiased.
+func (v AtenStdMeanDefaultView) Unbiased() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenStdMeanDimView names the arguments of aten.std_mean.dim.
+type AtenStdMeanDimView struct {
+	*ir.Node
+}
+
+// AsAtenStdMeanDim is n as aten.std_mean.dim; ok is false for other nodes.
+func AsAtenStdMeanDim(n *ir.Node) (v AtenStdMeanDimView, ok bool) {
+	return AtenStdMeanDimView{n}, n != nil && n.Op == ops.AtenStdMeanDim
+}
+
+// Self is the argument self, nil for None.
+func (v AtenStdMeanDimView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dim is the argument dim.
+func (v AtenStdMeanDimView) Dim() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Unbiased is the argument unbiased.
+func (v AtenStdMeanDimView) Unbiased() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Keepdim is the argument keepdim.
+func (v AtenStdMeanDimView) Keepdim() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AtenStftCenterView names the arguments of aten.stft.center.
+type AtenStftCenterView struct {
+	*ir.Node
+}
+
+// AsAtenStftCenter is n as aten.stft.center; ok is false for other nodes.
+func AsAtenStftCenter(n *ir.Node) (v AtenStftCenterView, ok bool) {
+	return AtenStftCenterView{n}, n != nil && n.Op == ops.AtenStftCenter
+}
+
+// Self is the argument self, nil for None.
+func (v AtenStftCenterView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// NFft is the argument n_fft.
+func (v AtenStftCenterView) NFft() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// HopLength is the argument hop_length.
+func (v AtenStftCenterView) HopLength() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// WinLength is the argument win_length.
+func (v AtenStftCenterView) WinLength() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Window is the argument window, nil for None.
+func (v AtenStftCenterView) Window() *ir.Value {
+	return v.Node.In(4)
+}
+
+// Center is the argument center.
+func (v AtenStftCenterView) Center() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// PadMode is the argument pad_mode.
+func (v AtenStftCenterView) PadMode() ir.Arg {
+	return v.Node.Arg(6)
+}
+
+// Normalized is the argument normalized.
+func (v AtenStftCenterView) Normalized() ir.Arg {
+	return v.Node.Arg(7)
+}
+
+// Onesided is the argument onesided.
+func (v AtenStftCenterView) Onesided() ir.Arg {
+	return v.Node.Arg(8)
+}
+
+// ReturnComplex is the argument return_complex.
+func (v AtenStftCenterView) ReturnComplex() ir.Arg {
+	return v.Node.Arg(9)
+}
+
+// AlignToWindow is the argument align_to_window.
+func (v AtenStftCenterView) AlignToWindow() ir.Arg {
+	return v.Node.Arg(10)
+}
+
+// AtenStftDefaultView names the arguments of aten.stft.default.
+type AtenStftDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenStftDefault is n as aten.stft.default; ok is false for other nodes.
+func AsAtenStftDefault(n *ir.Node) (v AtenStftDefaultView, ok bool) {
+	return AtenStftDefaultView{n}, n != nil && n.Op == ops.AtenStftDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenStftDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// NFft is the argument n_fft.
+func (v AtenStftDefaultView) NFft() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// HopLength is the argument hop_length.
+func (v AtenStftDefaultView) HopLength() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// WinLength is the argument win_length.
+func (v AtenStftDefaultView) WinLength() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Window is the argument window, nil for None.
+func (v AtenStftDefaultView) Window() *ir.Value {
+	return v.Node.In(4)
+}
+
+// Normalized is the argument normalized.
+func (v AtenStftDefaultView) Normalized() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// Onesided is the argument onesided.
+func (v AtenStftDefaultView) Onesided() ir.Arg {
+	return v.Node.Arg(6)
+}
+
+// ReturnComplex is the argument return_complex.
+func (v AtenStftDefaultView) ReturnComplex() ir.Arg {
+	return v.Node.Arg(7)
+}
+
+// AlignToWindow is the argument align_to_window.
+func (v AtenStftDefaultView) AlignToWindow() ir.Arg {
+	return v.Node.Arg(8)
+}
+
+// AtenSubScalarView names the arguments of aten.sub.Scalar.
+type AtenSubScalarView struct {
+	*ir.Node
+}
+
+// AsAtenSubScalar is n as aten.sub.Scalar; ok is false for other nodes.
+func AsAtenSubScalar(n *ir.Node) (v AtenSubScalarView, ok bool) {
+	return AtenSubScalarView{n}, n != nil && n.Op == ops.AtenSubScalar
+}
+
+// Self is the argument self, nil for None.
+func (v AtenSubScalarView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other.
+func (v AtenSubScalarView) Other() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Alpha is the argument alpha.
+func (v AtenSubScalarView) Alpha() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenSubTensorView names the arguments of aten.sub.Tensor.
+type AtenSubTensorView struct {
+	*ir.Node
+}
+
+// AsAtenSubTensor is n as aten.sub.Tensor; ok is false for other nodes.
+func AsAtenSubTensor(n *ir.Node) (v AtenSubTensorView, ok bool) {
+	return AtenSubTensorView{n}, n != nil && n.Op == ops.AtenSubTensor
+}
+
+// Self is the argument self, nil for None.
+func (v AtenSubTensorView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other, nil for None.
+func (v AtenSubTensorView) Other() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Alpha is the argument alpha.
+func (v AtenSubTensorView) Alpha() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenSubtractScalarView names the arguments of aten.subtract.Scalar.
+type AtenSubtractScalarView struct {
+	*ir.Node
+}
+
+// AsAtenSubtractScalar is n as aten.subtract.Scalar; ok is false for other nodes.
+func AsAtenSubtractScalar(n *ir.Node) (v AtenSubtractScalarView, ok bool) {
+	return AtenSubtractScalarView{n}, n != nil && n.Op == ops.AtenSubtractScalar
+}
+
+// Self is the argument self, nil for None.
+func (v AtenSubtractScalarView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other.
+func (v AtenSubtractScalarView) Other() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Alpha is the argument alpha.
+func (v AtenSubtractScalarView) Alpha() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenSubtractTensorView names the arguments of aten.subtract.Tensor.
+type AtenSubtractTensorView struct {
+	*ir.Node
+}
+
+// AsAtenSubtractTensor is n as aten.subtract.Tensor; ok is false for other nodes.
+func AsAtenSubtractTensor(n *ir.Node) (v AtenSubtractTensorView, ok bool) {
+	return AtenSubtractTensorView{n}, n != nil && n.Op == ops.AtenSubtractTensor
+}
+
+// Self is the argument self, nil for None.
+func (v AtenSubtractTensorView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other, nil for None.
+func (v AtenSubtractTensorView) Other() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Alpha is the argument alpha.
+func (v AtenSubtractTensorView) Alpha() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenSumDefaultView names the arguments of aten.sum.default.
+type AtenSumDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenSumDefault is n as aten.sum.default; ok is false for other nodes.
+func AsAtenSumDefault(n *ir.Node) (v AtenSumDefaultView, ok bool) {
+	return AtenSumDefaultView{n}, n != nil && n.Op == ops.AtenSumDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenSumDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dtype is the argument dtype.
+func (v AtenSumDefaultView) Dtype() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenSumDimIntListView names the arguments of aten.sum.dim_IntList.
+type AtenSumDimIntListView struct {
+	*ir.Node
+}
+
+// AsAtenSumDimIntList is n as aten.sum.dim_IntList; ok is false for other nodes.
+func AsAtenSumDimIntList(n *ir.Node) (v AtenSumDimIntListView, ok bool) {
+	return AtenSumDimIntListView{n}, n != nil && n.Op == ops.AtenSumDimIntList
+}
+
+// Self is the argument self, nil for None.
+func (v AtenSumDimIntListView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dim is the argument dim.
+func (v AtenSumDimIntListView) Dim() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Keepdim is the argument keepdim.
+func (v AtenSumDimIntListView) Keepdim() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Dtype is the argument dtype.
+func (v AtenSumDimIntListView) Dtype() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AtenSumToSizeDefaultView names the arguments of aten.sum_to_size.default.
+type AtenSumToSizeDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenSumToSizeDefault is n as aten.sum_to_size.default; ok is false for other nodes.
+func AsAtenSumToSizeDefault(n *ir.Node) (v AtenSumToSizeDefaultView, ok bool) {
+	return AtenSumToSizeDefaultView{n}, n != nil && n.Op == ops.AtenSumToSizeDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenSumToSizeDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Size is the argument size.
+func (v AtenSumToSizeDefaultView) Size() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenSwapaxesDefaultView names the arguments of aten.swapaxes.default.
+type AtenSwapaxesDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenSwapaxesDefault is n as aten.swapaxes.default; ok is false for other nodes.
+func AsAtenSwapaxesDefault(n *ir.Node) (v AtenSwapaxesDefaultView, ok bool) {
+	return AtenSwapaxesDefaultView{n}, n != nil && n.Op == ops.AtenSwapaxesDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenSwapaxesDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Axis0 is the argument axis0.
+func (v AtenSwapaxesDefaultView) Axis0() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Axis1 is the argument axis1.
+func (v AtenSwapaxesDefaultView) Axis1() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenSwapdimsDefaultView names the arguments of aten.swapdims.default.
+type AtenSwapdimsDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenSwapdimsDefault is n as aten.swapdims.default; ok is false for other nodes.
+func AsAtenSwapdimsDefault(n *ir.Node) (v AtenSwapdimsDefaultView, ok bool) {
+	return AtenSwapdimsDefaultView{n}, n != nil && n.Op == ops.AtenSwapdimsDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenSwapdimsDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dim0 is the argument dim0.
+func (v AtenSwapdimsDefaultView) Dim0() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Dim1 is the argument dim1.
+func (v AtenSwapdimsDefaultView) Dim1() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenSymConstrainRangeDefaultView names the arguments of aten.sym_constrain_range.default.
+type AtenSymConstrainRangeDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenSymConstrainRangeDefault is n as aten.sym_constrain_range.default; ok is false for other nodes.
+func AsAtenSymConstrainRangeDefault(n *ir.Node) (v AtenSymConstrainRangeDefaultView, ok bool) {
+	return AtenSymConstrainRangeDefaultView{n}, n != nil && n.Op == ops.AtenSymConstrainRangeDefault
+}
+
+// Size is the argument size.
+func (v AtenSymConstrainRangeDefaultView) Size() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// Min is the argument min.
+func (v AtenSymConstrainRangeDefaultView) Min() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Max is the argument max.
+func (v AtenSymConstrainRangeDefaultView) Max() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenSymConstrainRangeForSizeDefaultView names the arguments of aten.sym_constrain_range_for_size.default.
+type AtenSymConstrainRangeForSizeDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenSymConstrainRangeForSizeDefault is n as aten.sym_constrain_range_for_size.default; ok is false for other nodes.
+func AsAtenSymConstrainRangeForSizeDefault(n *ir.Node) (v AtenSymConstrainRangeForSizeDefaultView, ok bool) {
+	return AtenSymConstrainRangeForSizeDefaultView{n}, n != nil && n.Op == ops.AtenSymConstrainRangeForSizeDefault
+}
+
+// Size is the argument size.
+func (v AtenSymConstrainRangeForSizeDefaultView) Size() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// Min is the argument min.
+func (v AtenSymConstrainRangeForSizeDefaultView) Min() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Max is the argument max.
+func (v AtenSymConstrainRangeForSizeDefaultView) Max() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenSymNumelDefaultView names the arguments of aten.sym_numel.default.
+type AtenSymNumelDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenSymNumelDefault is n as aten.sym_numel.default; ok is false for other nodes.
+func AsAtenSymNumelDefault(n *ir.Node) (v AtenSymNumelDefaultView, ok bool) {
+	return AtenSymNumelDefaultView{n}, n != nil && n.Op == ops.AtenSymNumelDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenSymNumelDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenSymSizeDefaultView names the arguments of aten.sym_size.default.
+type AtenSymSizeDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenSymSizeDefault is n as aten.sym_size.default; ok is false for other nodes.
+func AsAtenSymSizeDefault(n *ir.Node) (v AtenSymSizeDefaultView, ok bool) {
+	return AtenSymSizeDefaultView{n}, n != nil && n.Op == ops.AtenSymSizeDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenSymSizeDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenSymSizeIntView names the arguments of aten.sym_size.int.
+type AtenSymSizeIntView struct {
+	*ir.Node
+}
+
+// AsAtenSymSizeInt is n as aten.sym_size.int; ok is false for other nodes.
+func AsAtenSymSizeInt(n *ir.Node) (v AtenSymSizeIntView, ok bool) {
+	return AtenSymSizeIntView{n}, n != nil && n.Op == ops.AtenSymSizeInt
+}
+
+// Self is the argument self, nil for None.
+func (v AtenSymSizeIntView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dim is the argument dim.
+func (v AtenSymSizeIntView) Dim() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenSymStorageOffsetDefaultView names the arguments of aten.sym_storage_offset.default.
+type AtenSymStorageOffsetDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenSymStorageOffsetDefault is n as aten.sym_storage_offset.default; ok is false for other nodes.
+func AsAtenSymStorageOffsetDefault(n *ir.Node) (v AtenSymStorageOffsetDefaultView, ok bool) {
+	return AtenSymStorageOffsetDefaultView{n}, n != nil && n.Op == ops.AtenSymStorageOffsetDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenSymStorageOffsetDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenSymStrideDefaultView names the arguments of aten.sym_stride.default.
+type AtenSymStrideDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenSymStrideDefault is n as aten.sym_stride.default; ok is false for other nodes.
+func AsAtenSymStrideDefault(n *ir.Node) (v AtenSymStrideDefaultView, ok bool) {
+	return AtenSymStrideDefaultView{n}, n != nil && n.Op == ops.AtenSymStrideDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenSymStrideDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenSymStrideIntView names the arguments of aten.sym_stride.int.
+type AtenSymStrideIntView struct {
+	*ir.Node
+}
+
+// AsAtenSymStrideInt is n as aten.sym_stride.int; ok is false for other nodes.
+func AsAtenSymStrideInt(n *ir.Node) (v AtenSymStrideIntView, ok bool) {
+	return AtenSymStrideIntView{n}, n != nil && n.Op == ops.AtenSymStrideInt
+}
+
+// Self is the argument self, nil for None.
+func (v AtenSymStrideIntView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dim is the argument dim.
+func (v AtenSymStrideIntView) Dim() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenTDefaultView names the arguments of aten.t.default.
+type AtenTDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenTDefault is n as aten.t.default; ok is false for other nodes.
+func AsAtenTDefault(n *ir.Node) (v AtenTDefaultView, ok bool) {
+	return AtenTDefaultView{n}, n != nil && n.Op == ops.AtenTDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenTDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenTCopyDefaultView names the arguments of aten.t_copy.default.
+type AtenTCopyDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenTCopyDefault is n as aten.t_copy.default; ok is false for other nodes.
+func AsAtenTCopyDefault(n *ir.Node) (v AtenTCopyDefaultView, ok bool) {
+	return AtenTCopyDefaultView{n}, n != nil && n.Op == ops.AtenTCopyDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenTCopyDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenTakeDefaultView names the arguments of aten.take.default.
+type AtenTakeDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenTakeDefault is n as aten.take.default; ok is false for other nodes.
+func AsAtenTakeDefault(n *ir.Node) (v AtenTakeDefaultView, ok bool) {
+	return AtenTakeDefaultView{n}, n != nil && n.Op == ops.AtenTakeDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenTakeDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Index is the argument index, nil for None.
+func (v AtenTakeDefaultView) Index() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AtenTakeAlongDimDefaultView names the arguments of aten.take_along_dim.default.
+type AtenTakeAlongDimDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenTakeAlongDimDefault is n as aten.take_along_dim.default; ok is false for other nodes.
+func AsAtenTakeAlongDimDefault(n *ir.Node) (v AtenTakeAlongDimDefaultView, ok bool) {
+	return AtenTakeAlongDimDefaultView{n}, n != nil && n.Op == ops.AtenTakeAlongDimDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenTakeAlongDimDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Indices is the argument indices, nil for None.
+func (v AtenTakeAlongDimDefaultView) Indices() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Dim is the argument dim.
+func (v AtenTakeAlongDimDefaultView) Dim() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenTanDefaultView names the arguments of aten.tan.default.
+type AtenTanDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenTanDefault is n as aten.tan.default; ok is false for other nodes.
+func AsAtenTanDefault(n *ir.Node) (v AtenTanDefaultView, ok bool) {
+	return AtenTanDefaultView{n}, n != nil && n.Op == ops.AtenTanDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenTanDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenTanhDefaultView names the arguments of aten.tanh.default.
+type AtenTanhDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenTanhDefault is n as aten.tanh.default; ok is false for other nodes.
+func AsAtenTanhDefault(n *ir.Node) (v AtenTanhDefaultView, ok bool) {
+	return AtenTanhDefaultView{n}, n != nil && n.Op == ops.AtenTanhDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenTanhDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenTensorSplitIndicesView names the arguments of aten.tensor_split.indices.
+type AtenTensorSplitIndicesView struct {
+	*ir.Node
+}
+
+// AsAtenTensorSplitIndices is n as aten.tensor_split.indices; ok is false for other nodes.
+func AsAtenTensorSplitIndices(n *ir.Node) (v AtenTensorSplitIndicesView, ok bool) {
+	return AtenTensorSplitIndicesView{n}, n != nil && n.Op == ops.AtenTensorSplitIndices
+}
+
+// Self is the argument self, nil for None.
+func (v AtenTensorSplitIndicesView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Indices is the argument indices.
+func (v AtenTensorSplitIndicesView) Indices() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Dim is the argument dim.
+func (v AtenTensorSplitIndicesView) Dim() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenTensorSplitSectionsView names the arguments of aten.tensor_split.sections.
+type AtenTensorSplitSectionsView struct {
+	*ir.Node
+}
+
+// AsAtenTensorSplitSections is n as aten.tensor_split.sections; ok is false for other nodes.
+func AsAtenTensorSplitSections(n *ir.Node) (v AtenTensorSplitSectionsView, ok bool) {
+	return AtenTensorSplitSectionsView{n}, n != nil && n.Op == ops.AtenTensorSplitSections
+}
+
+// Self is the argument self, nil for None.
+func (v AtenTensorSplitSectionsView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Sections is the argument sections.
+func (v AtenTensorSplitSectionsView) Sections() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Dim is the argument dim.
+func (v AtenTensorSplitSectionsView) Dim() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenTensordotDefaultView names the arguments of aten.tensordot.default.
+type AtenTensordotDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenTensordotDefault is n as aten.tensordot.default; ok is false for other nodes.
+func AsAtenTensordotDefault(n *ir.Node) (v AtenTensordotDefaultView, ok bool) {
+	return AtenTensordotDefaultView{n}, n != nil && n.Op == ops.AtenTensordotDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenTensordotDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other, nil for None.
+func (v AtenTensordotDefaultView) Other() *ir.Value {
+	return v.Node.In(1)
+}
+
+// DimsSelf is the argument dims_self.
+func (v AtenTensordotDefaultView) DimsSelf() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// DimsOther is the argument dims_other.
+func (v AtenTensordotDefaultView) DimsOther() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AtenThresholdDefaultView names the arguments of aten.threshold.default.
+type AtenThresholdDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenThresholdDefault is n as aten.threshold.default; ok is false for other nodes.
+func AsAtenThresholdDefault(n *ir.Node) (v AtenThresholdDefaultView, ok bool) {
+	return AtenThresholdDefaultView{n}, n != nil && n.Op == ops.AtenThresholdDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenThresholdDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Threshold is the argument threshold.
+func (v AtenThresholdDefaultView) Threshold() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Value is the argument value.
+func (v AtenThresholdDefaultView) Value() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenTileDefaultView names the arguments of aten.tile.default.
+type AtenTileDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenTileDefault is n as aten.tile.default; ok is false for other nodes.
+func AsAtenTileDefault(n *ir.Node) (v AtenTileDefaultView, ok bool) {
+	return AtenTileDefaultView{n}, n != nil && n.Op == ops.AtenTileDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenTileDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dims is the argument dims.
+func (v AtenTileDefaultView) Dims() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenToDeviceView names the arguments of aten.to.device.
+type AtenToDeviceView struct {
+	*ir.Node
+}
+
+// AsAtenToDevice is n as aten.to.device; ok is false for other nodes.
+func AsAtenToDevice(n *ir.Node) (v AtenToDeviceView, ok bool) {
+	return AtenToDeviceView{n}, n != nil && n.Op == ops.AtenToDevice
+}
+
+// Self is the argument self, nil for None.
+func (v AtenToDeviceView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Device is the argument device.
+func (v AtenToDeviceView) Device() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Dtype is the argument dtype.
+func (v AtenToDeviceView) Dtype() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// NonBlocking is the argument non_blocking.
+func (v AtenToDeviceView) NonBlocking() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Copy is the argument copy.
+func (v AtenToDeviceView) Copy() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// MemoryFormat is the argument memory_format.
+func (v AtenToDeviceView) MemoryFormat() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// AtenToDtypeView names the arguments of aten.to.dtype.
+type AtenToDtypeView struct {
+	*ir.Node
+}
+
+// AsAtenToDtype is n as aten.to.dtype; ok is false for other nodes.
+func AsAtenToDtype(n *ir.Node) (v AtenToDtypeView, ok bool) {
+	return AtenToDtypeView{n}, n != nil && n.Op == ops.AtenToDtype
+}
+
+// Self is the argument self, nil for None.
+func (v AtenToDtypeView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dtype is the argument dtype.
+func (v AtenToDtypeView) Dtype() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// NonBlocking is the argument non_blocking.
+func (v AtenToDtypeView) NonBlocking() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Copy is the argument copy.
+func (v AtenToDtypeView) Copy() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// MemoryFormat is the argument memory_format.
+func (v AtenToDtypeView) MemoryFormat() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// AtenToDtypeLayoutView names the arguments of aten.to.dtype_layout.
+type AtenToDtypeLayoutView struct {
+	*ir.Node
+}
+
+// AsAtenToDtypeLayout is n as aten.to.dtype_layout; ok is false for other nodes.
+func AsAtenToDtypeLayout(n *ir.Node) (v AtenToDtypeLayoutView, ok bool) {
+	return AtenToDtypeLayoutView{n}, n != nil && n.Op == ops.AtenToDtypeLayout
+}
+
+// Self is the argument self, nil for None.
+func (v AtenToDtypeLayoutView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dtype is the argument dtype.
+func (v AtenToDtypeLayoutView) Dtype() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Layout is the argument layout.
+func (v AtenToDtypeLayoutView) Layout() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Device is the argument device.
+func (v AtenToDtypeLayoutView) Device() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// PinMemory is the argument pin_memory.
+func (v AtenToDtypeLayoutView) PinMemory() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// NonBlocking is the argument non_blocking.
+func (v AtenToDtypeLayoutView) NonBlocking() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// Copy is the argument copy.
+func (v AtenToDtypeLayoutView) Copy() ir.Arg {
+	return v.Node.Arg(6)
+}
+
+// MemoryFormat is the argument memory_format.
+func (v AtenToDtypeLayoutView) MemoryFormat() ir.Arg {
+	return v.Node.Arg(7)
+}
+
+// AtenToOtherView names the arguments of aten.to.other.
+type AtenToOtherView struct {
+	*ir.Node
+}
+
+// AsAtenToOther is n as aten.to.other; ok is false for other nodes.
+func AsAtenToOther(n *ir.Node) (v AtenToOtherView, ok bool) {
+	return AtenToOtherView{n}, n != nil && n.Op == ops.AtenToOther
+}
+
+// Self is the argument self, nil for None.
+func (v AtenToOtherView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other, nil for None.
+func (v AtenToOtherView) Other() *ir.Value {
+	return v.Node.In(1)
+}
+
+// NonBlocking is the argument non_blocking.
+func (v AtenToOtherView) NonBlocking() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Copy is the argument copy.
+func (v AtenToOtherView) Copy() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// MemoryFormat is the argument memory_format.
+func (v AtenToOtherView) MemoryFormat() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// AtenTopkDefaultView names the arguments of aten.topk.default.
+type AtenTopkDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenTopkDefault is n as aten.topk.default; ok is false for other nodes.
+func AsAtenTopkDefault(n *ir.Node) (v AtenTopkDefaultView, ok bool) {
+	return AtenTopkDefaultView{n}, n != nil && n.Op == ops.AtenTopkDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenTopkDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// K is the argument k.
+func (v AtenTopkDefaultView) K() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Dim is the argument dim.
+func (v AtenTopkDefaultView) Dim() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Largest is the argument largest.
+func (v AtenTopkDefaultView) Largest() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Sorted is the argument sorted.
+func (v AtenTopkDefaultView) Sorted() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// AtenTraceDefaultView names the arguments of aten.trace.default.
+type AtenTraceDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenTraceDefault is n as aten.trace.default; ok is false for other nodes.
+func AsAtenTraceDefault(n *ir.Node) (v AtenTraceDefaultView, ok bool) {
+	return AtenTraceDefaultView{n}, n != nil && n.Op == ops.AtenTraceDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenTraceDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenTransposeIntView names the arguments of aten.transpose.int.
+type AtenTransposeIntView struct {
+	*ir.Node
+}
+
+// AsAtenTransposeInt is n as aten.transpose.int; ok is false for other nodes.
+func AsAtenTransposeInt(n *ir.Node) (v AtenTransposeIntView, ok bool) {
+	return AtenTransposeIntView{n}, n != nil && n.Op == ops.AtenTransposeInt
+}
+
+// Self is the argument self, nil for None.
+func (v AtenTransposeIntView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dim0 is the argument dim0.
+func (v AtenTransposeIntView) Dim0() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Dim1 is the argument dim1.
+func (v AtenTransposeIntView) Dim1() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenTrapezoidDxView names the arguments of aten.trapezoid.dx.
+type AtenTrapezoidDxView struct {
+	*ir.Node
+}
+
+// AsAtenTrapezoidDx is n as aten.trapezoid.dx; ok is false for other nodes.
+func AsAtenTrapezoidDx(n *ir.Node) (v AtenTrapezoidDxView, ok bool) {
+	return AtenTrapezoidDxView{n}, n != nil && n.Op == ops.AtenTrapezoidDx
+}
+
+// Y is the argument y, nil for None.
+func (v AtenTrapezoidDxView) Y() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dx is the argument dx.
+func (v AtenTrapezoidDxView) Dx() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Dim is the argument dim.
+func (v AtenTrapezoidDxView) Dim() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenTrapezoidXView names the arguments of aten.trapezoid.x.
+type AtenTrapezoidXView struct {
+	*ir.Node
+}
+
+// AsAtenTrapezoidX is n as aten.trapezoid.x; ok is false for other nodes.
+func AsAtenTrapezoidX(n *ir.Node) (v AtenTrapezoidXView, ok bool) {
+	return AtenTrapezoidXView{n}, n != nil && n.Op == ops.AtenTrapezoidX
+}
+
+// Y is the argument y, nil for None.
+func (v AtenTrapezoidXView) Y() *ir.Value {
+	return v.Node.In(0)
+}
+
+// X is the argument x, nil for None.
+func (v AtenTrapezoidXView) X() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Dim is the argument dim.
+func (v AtenTrapezoidXView) Dim() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenTrapzDxView names the arguments of aten.trapz.dx.
+type AtenTrapzDxView struct {
+	*ir.Node
+}
+
+// AsAtenTrapzDx is n as aten.trapz.dx; ok is false for other nodes.
+func AsAtenTrapzDx(n *ir.Node) (v AtenTrapzDxView, ok bool) {
+	return AtenTrapzDxView{n}, n != nil && n.Op == ops.AtenTrapzDx
+}
+
+// Y is the argument y, nil for None.
+func (v AtenTrapzDxView) Y() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dx is the argument dx.
+func (v AtenTrapzDxView) Dx() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Dim is the argument dim.
+func (v AtenTrapzDxView) Dim() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenTrapzXView names the arguments of aten.trapz.x.
+type AtenTrapzXView struct {
+	*ir.Node
+}
+
+// AsAtenTrapzX is n as aten.trapz.x; ok is false for other nodes.
+func AsAtenTrapzX(n *ir.Node) (v AtenTrapzXView, ok bool) {
+	return AtenTrapzXView{n}, n != nil && n.Op == ops.AtenTrapzX
+}
+
+// Y is the argument y, nil for None.
+func (v AtenTrapzXView) Y() *ir.Value {
+	return v.Node.In(0)
+}
+
+// X is the argument x, nil for None.
+func (v AtenTrapzXView) X() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Dim is the argument dim.
+func (v AtenTrapzXView) Dim() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenTriangularSolveDefaultView names the arguments of aten.triangular_solve.default.
+type AtenTriangularSolveDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenTriangularSolveDefault is n as aten.triangular_solve.default; ok is false for other nodes.
+func AsAtenTriangularSolveDefault(n *ir.Node) (v AtenTriangularSolveDefaultView, ok bool) {
+	return AtenTriangularSolveDefaultView{n}, n != nil && n.Op == ops.AtenTriangularSolveDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenTriangularSolveDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// A is the argument A, nil for None.
+func (v AtenTriangularSolveDefaultView) A() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Upper is the argument upper.
+func (v AtenTriangularSolveDefaultView) Upper() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Transpose is the argument transpose.
+func (v AtenTriangularSolveDefaultView) Transpose() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Unitriangular is the argument unitriangular.
+func (v AtenTriangularSolveDefaultView) Unitriangular() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// AtenTrilDefaultView names the arguments of aten.tril.default.
+type AtenTrilDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenTrilDefault is n as aten.tril.default; ok is false for other nodes.
+func AsAtenTrilDefault(n *ir.Node) (v AtenTrilDefaultView, ok bool) {
+	return AtenTrilDefaultView{n}, n != nil && n.Op == ops.AtenTrilDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenTrilDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Diagonal is the argument diagonal.
+func (v AtenTrilDefaultView) Diagonal() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenTrilIndicesDefaultView names the arguments of aten.tril_indices.default.
+type AtenTrilIndicesDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenTrilIndicesDefault is n as aten.tril_indices.default; ok is false for other nodes.
+func AsAtenTrilIndicesDefault(n *ir.Node) (v AtenTrilIndicesDefaultView, ok bool) {
+	return AtenTrilIndicesDefaultView{n}, n != nil && n.Op == ops.AtenTrilIndicesDefault
+}
+
+// Row is the argument row.
+func (v AtenTrilIndicesDefaultView) Row() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// Col is the argument col.
+func (v AtenTrilIndicesDefaultView) Col() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Offset is the argument offset.
+func (v AtenTrilIndicesDefaultView) Offset() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Dtype is the argument dtype.
+func (v AtenTrilIndicesDefaultView) Dtype() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Layout is the argument layout.
+func (v AtenTrilIndicesDefaultView) Layout() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// Device is the argument device.
+func (v AtenTrilIndicesDefaultView) Device() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// PinMemory is the argument pin_memory.
+func (v AtenTrilIndicesDefaultView) PinMemory() ir.Arg {
+	return v.Node.Arg(6)
+}
+
+// AtenTripletMarginLossDefaultView names the arguments of aten.triplet_margin_loss.default.
+type AtenTripletMarginLossDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenTripletMarginLossDefault is n as aten.triplet_margin_loss.default; ok is false for other nodes.
+func AsAtenTripletMarginLossDefault(n *ir.Node) (v AtenTripletMarginLossDefaultView, ok bool) {
+	return AtenTripletMarginLossDefaultView{n}, n != nil && n.Op == ops.AtenTripletMarginLossDefault
+}
+
+// Anchor is the argument anchor, nil for None.
+func (v AtenTripletMarginLossDefaultView) Anchor() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Positive is the argument positive, nil for None.
+func (v AtenTripletMarginLossDefaultView) Positive() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Negative is the argument negative, nil for None.
+func (v AtenTripletMarginLossDefaultView) Negative() *ir.Value {
+	return v.Node.In(2)
+}
+
+// Margin is the argument margin.
+func (v AtenTripletMarginLossDefaultView) Margin() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// P is the argument p.
+func (v AtenTripletMarginLossDefaultView) P() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// Eps is the argument eps.
+func (v AtenTripletMarginLossDefaultView) Eps() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// Swap is the argument swap.
+func (v AtenTripletMarginLossDefaultView) Swap() ir.Arg {
+	return v.Node.Arg(6)
+}
+
+// Reduction is the argument reduction.
+func (v AtenTripletMarginLossDefaultView) Reduction() ir.Arg {
+	return v.Node.Arg(7)
+}
+
+// AtenTriuDefaultView names the arguments of aten.triu.default.
+type AtenTriuDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenTriuDefault is n as aten.triu.default; ok is false for other nodes.
+func AsAtenTriuDefault(n *ir.Node) (v AtenTriuDefaultView, ok bool) {
+	return AtenTriuDefaultView{n}, n != nil && n.Op == ops.AtenTriuDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenTriuDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Diagonal is the argument diagonal.
+func (v AtenTriuDefaultView) Diagonal() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenTriuIndicesDefaultView names the arguments of aten.triu_indices.default.
+type AtenTriuIndicesDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenTriuIndicesDefault is n as aten.triu_indices.default; ok is false for other nodes.
+func AsAtenTriuIndicesDefault(n *ir.Node) (v AtenTriuIndicesDefaultView, ok bool) {
+	return AtenTriuIndicesDefaultView{n}, n != nil && n.Op == ops.AtenTriuIndicesDefault
+}
+
+// Row is the argument row.
+func (v AtenTriuIndicesDefaultView) Row() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// Col is the argument col.
+func (v AtenTriuIndicesDefaultView) Col() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Offset is the argument offset.
+func (v AtenTriuIndicesDefaultView) Offset() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Dtype is the argument dtype.
+func (v AtenTriuIndicesDefaultView) Dtype() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Layout is the argument layout.
+func (v AtenTriuIndicesDefaultView) Layout() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// Device is the argument device.
+func (v AtenTriuIndicesDefaultView) Device() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// PinMemory is the argument pin_memory.
+func (v AtenTriuIndicesDefaultView) PinMemory() ir.Arg {
+	return v.Node.Arg(6)
+}
+
+// AtenTrueDivideScalarView names the arguments of aten.true_divide.Scalar.
+type AtenTrueDivideScalarView struct {
+	*ir.Node
+}
+
+// AsAtenTrueDivideScalar is n as aten.true_divide.Scalar; ok is false for other nodes.
+func AsAtenTrueDivideScalar(n *ir.Node) (v AtenTrueDivideScalarView, ok bool) {
+	return AtenTrueDivideScalarView{n}, n != nil && n.Op == ops.AtenTrueDivideScalar
+}
+
+// Self is the argument self, nil for None.
+func (v AtenTrueDivideScalarView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other.
+func (v AtenTrueDivideScalarView) Other() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenTrueDivideTensorView names the arguments of aten.true_divide.Tensor.
+type AtenTrueDivideTensorView struct {
+	*ir.Node
+}
+
+// AsAtenTrueDivideTensor is n as aten.true_divide.Tensor; ok is false for other nodes.
+func AsAtenTrueDivideTensor(n *ir.Node) (v AtenTrueDivideTensorView, ok bool) {
+	return AtenTrueDivideTensorView{n}, n != nil && n.Op == ops.AtenTrueDivideTensor
+}
+
+// Self is the argument self, nil for None.
+func (v AtenTrueDivideTensorView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other, nil for None.
+func (v AtenTrueDivideTensorView) Other() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AtenTruncDefaultView names the arguments of aten.trunc.default.
+type AtenTruncDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenTruncDefault is n as aten.trunc.default; ok is false for other nodes.
+func AsAtenTruncDefault(n *ir.Node) (v AtenTruncDefaultView, ok bool) {
+	return AtenTruncDefaultView{n}, n != nil && n.Op == ops.AtenTruncDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenTruncDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenTypeAsDefaultView names the arguments of aten.type_as.default.
+type AtenTypeAsDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenTypeAsDefault is n as aten.type_as.default; ok is false for other nodes.
+func AsAtenTypeAsDefault(n *ir.Node) (v AtenTypeAsDefaultView, ok bool) {
+	return AtenTypeAsDefaultView{n}, n != nil && n.Op == ops.AtenTypeAsDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenTypeAsDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other, nil for None.
+func (v AtenTypeAsDefaultView) Other() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AtenUnbindIntView names the arguments of aten.unbind.int.
+type AtenUnbindIntView struct {
+	*ir.Node
+}
+
+// AsAtenUnbindInt is n as aten.unbind.int; ok is false for other nodes.
+func AsAtenUnbindInt(n *ir.Node) (v AtenUnbindIntView, ok bool) {
+	return AtenUnbindIntView{n}, n != nil && n.Op == ops.AtenUnbindInt
+}
+
+// Self is the argument self, nil for None.
+func (v AtenUnbindIntView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dim is the argument dim.
+func (v AtenUnbindIntView) Dim() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenUnflattenIntView names the arguments of aten.unflatten.int.
+type AtenUnflattenIntView struct {
+	*ir.Node
+}
+
+// AsAtenUnflattenInt is n as aten.unflatten.int; ok is false for other nodes.
+func AsAtenUnflattenInt(n *ir.Node) (v AtenUnflattenIntView, ok bool) {
+	return AtenUnflattenIntView{n}, n != nil && n.Op == ops.AtenUnflattenInt
+}
+
+// Self is the argument self, nil for None.
+func (v AtenUnflattenIntView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dim is the argument dim.
+func (v AtenUnflattenIntView) Dim() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Sizes is the argument sizes.
+func (v AtenUnflattenIntView) Sizes() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenUnfoldDefaultView names the arguments of aten.unfold.default.
+type AtenUnfoldDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenUnfoldDefault is n as aten.unfold.default; ok is false for other nodes.
+func AsAtenUnfoldDefault(n *ir.Node) (v AtenUnfoldDefaultView, ok bool) {
+	return AtenUnfoldDefaultView{n}, n != nil && n.Op == ops.AtenUnfoldDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenUnfoldDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dimension is the argument dimension.
+func (v AtenUnfoldDefaultView) Dimension() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Size is the argument size.
+func (v AtenUnfoldDefaultView) Size() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Step is the argument step.
+func (v AtenUnfoldDefaultView) Step() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AtenUnfoldCopyDefaultView names the arguments of aten.unfold_copy.default.
+type AtenUnfoldCopyDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenUnfoldCopyDefault is n as aten.unfold_copy.default; ok is false for other nodes.
+func AsAtenUnfoldCopyDefault(n *ir.Node) (v AtenUnfoldCopyDefaultView, ok bool) {
+	return AtenUnfoldCopyDefaultView{n}, n != nil && n.Op == ops.AtenUnfoldCopyDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenUnfoldCopyDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dimension is the argument dimension.
+func (v AtenUnfoldCopyDefaultView) Dimension() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Size is the argument size.
+func (v AtenUnfoldCopyDefaultView) Size() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Step is the argument step.
+func (v AtenUnfoldCopyDefaultView) Step() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AtenUniformDefaultView names the arguments of aten.uniform.default.
+type AtenUniformDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenUniformDefault is n as aten.uniform.default; ok is false for other nodes.
+func AsAtenUniformDefault(n *ir.Node) (v AtenUniformDefaultView, ok bool) {
+	return AtenUniformDefaultView{n}, n != nil && n.Op == ops.AtenUniformDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenUniformDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// From is the argument from.
+func (v AtenUniformDefaultView) From() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// To is the argument to.
+func (v AtenUniformDefaultView) To() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Generator is the argument generator.
+func (v AtenUniformDefaultView) Generator() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AtenUniqueConsecutiveDefaultView names the arguments of aten.unique_consecutive.default.
+type AtenUniqueConsecutiveDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenUniqueConsecutiveDefault is n as aten.unique_consecutive.default; ok is false for other nodes.
+func AsAtenUniqueConsecutiveDefault(n *ir.Node) (v AtenUniqueConsecutiveDefaultView, ok bool) {
+	return AtenUniqueConsecutiveDefaultView{n}, n != nil && n.Op == ops.AtenUniqueConsecutiveDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenUniqueConsecutiveDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// ReturnInverse is the argument return_inverse.
+func (v AtenUniqueConsecutiveDefaultView) ReturnInverse() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// ReturnCounts is the argument return_counts.
+func (v AtenUniqueConsecutiveDefaultView) ReturnCounts() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Dim is the argument dim.
+func (v AtenUniqueConsecutiveDefaultView) Dim() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AtenUniqueDimDefaultView names the arguments of aten.unique_dim.default.
+type AtenUniqueDimDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenUniqueDimDefault is n as aten.unique_dim.default; ok is false for other nodes.
+func AsAtenUniqueDimDefault(n *ir.Node) (v AtenUniqueDimDefaultView, ok bool) {
+	return AtenUniqueDimDefaultView{n}, n != nil && n.Op == ops.AtenUniqueDimDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenUniqueDimDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dim is the argument dim.
+func (v AtenUniqueDimDefaultView) Dim() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Sorted is the argument sorted.
+func (v AtenUniqueDimDefaultView) Sorted() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// ReturnInverse is the argument return_inverse.
+func (v AtenUniqueDimDefaultView) ReturnInverse() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// ReturnCounts is the argument return_counts.
+func (v AtenUniqueDimDefaultView) ReturnCounts() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// AtenUnsafeChunkDefaultView names the arguments of aten.unsafe_chunk.default.
+type AtenUnsafeChunkDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenUnsafeChunkDefault is n as aten.unsafe_chunk.default; ok is false for other nodes.
+func AsAtenUnsafeChunkDefault(n *ir.Node) (v AtenUnsafeChunkDefaultView, ok bool) {
+	return AtenUnsafeChunkDefaultView{n}, n != nil && n.Op == ops.AtenUnsafeChunkDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenUnsafeChunkDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Chunks is the argument chunks.
+func (v AtenUnsafeChunkDefaultView) Chunks() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Dim is the argument dim.
+func (v AtenUnsafeChunkDefaultView) Dim() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenUnsafeSplitTensorView names the arguments of aten.unsafe_split.Tensor.
+type AtenUnsafeSplitTensorView struct {
+	*ir.Node
+}
+
+// AsAtenUnsafeSplitTensor is n as aten.unsafe_split.Tensor; ok is false for other nodes.
+func AsAtenUnsafeSplitTensor(n *ir.Node) (v AtenUnsafeSplitTensorView, ok bool) {
+	return AtenUnsafeSplitTensorView{n}, n != nil && n.Op == ops.AtenUnsafeSplitTensor
+}
+
+// Self is the argument self, nil for None.
+func (v AtenUnsafeSplitTensorView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// SplitSize is the argument split_size.
+func (v AtenUnsafeSplitTensorView) SplitSize() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Dim is the argument dim.
+func (v AtenUnsafeSplitTensorView) Dim() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenUnsafeSplitWithSizesDefaultView names the arguments of aten.unsafe_split_with_sizes.default.
+type AtenUnsafeSplitWithSizesDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenUnsafeSplitWithSizesDefault is n as aten.unsafe_split_with_sizes.default; ok is false for other nodes.
+func AsAtenUnsafeSplitWithSizesDefault(n *ir.Node) (v AtenUnsafeSplitWithSizesDefaultView, ok bool) {
+	return AtenUnsafeSplitWithSizesDefaultView{n}, n != nil && n.Op == ops.AtenUnsafeSplitWithSizesDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenUnsafeSplitWithSizesDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// SplitSizes is the argument split_sizes.
+func (v AtenUnsafeSplitWithSizesDefaultView) SplitSizes() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Dim is the argument dim.
+func (v AtenUnsafeSplitWithSizesDefaultView) Dim() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenUnsqueezeDefaultView names the arguments of aten.unsqueeze.default.
+type AtenUnsqueezeDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenUnsqueezeDefault is n as aten.unsqueeze.default; ok is false for other nodes.
+func AsAtenUnsqueezeDefault(n *ir.Node) (v AtenUnsqueezeDefaultView, ok bool) {
+	return AtenUnsqueezeDefaultView{n}, n != nil && n.Op == ops.AtenUnsqueezeDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenUnsqueezeDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dim is the argument dim.
+func (v AtenUnsqueezeDefaultView) Dim() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenUnsqueezeCopyDefaultView names the arguments of aten.unsqueeze_copy.default.
+type AtenUnsqueezeCopyDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenUnsqueezeCopyDefault is n as aten.unsqueeze_copy.default; ok is false for other nodes.
+func AsAtenUnsqueezeCopyDefault(n *ir.Node) (v AtenUnsqueezeCopyDefaultView, ok bool) {
+	return AtenUnsqueezeCopyDefaultView{n}, n != nil && n.Op == ops.AtenUnsqueezeCopyDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenUnsqueezeCopyDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dim is the argument dim.
+func (v AtenUnsqueezeCopyDefaultView) Dim() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenUpsampleBicubic2dDefaultView names the arguments of aten.upsample_bicubic2d.default.
+type AtenUpsampleBicubic2dDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenUpsampleBicubic2dDefault is n as aten.upsample_bicubic2d.default; ok is false for other nodes.
+func AsAtenUpsampleBicubic2dDefault(n *ir.Node) (v AtenUpsampleBicubic2dDefaultView, ok bool) {
+	return AtenUpsampleBicubic2dDefaultView{n}, n != nil && n.Op == ops.AtenUpsampleBicubic2dDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenUpsampleBicubic2dDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// OutputSize is the argument output_size.
+func (v AtenUpsampleBicubic2dDefaultView) OutputSize() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AlignCorners is the argument align_corners.
+func (v AtenUpsampleBicubic2dDefaultView) AlignCorners() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// ScalesH is the argument scales_h.
+func (v AtenUpsampleBicubic2dDefaultView) ScalesH() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// ScalesW is the argument scales_w.
+func (v AtenUpsampleBicubic2dDefaultView) ScalesW() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// AtenUpsampleBicubic2dVecView names the arguments of aten.upsample_bicubic2d.vec.
+type AtenUpsampleBicubic2dVecView struct {
+	*ir.Node
+}
+
+// AsAtenUpsampleBicubic2dVec is n as aten.upsample_bicubic2d.vec; ok is false for other nodes.
+func AsAtenUpsampleBicubic2dVec(n *ir.Node) (v AtenUpsampleBicubic2dVecView, ok bool) {
+	return AtenUpsampleBicubic2dVecView{n}, n != nil && n.Op == ops.AtenUpsampleBicubic2dVec
+}
+
+// Input is the argument input, nil for None.
+func (v AtenUpsampleBicubic2dVecView) Input() *ir.Value {
+	return v.Node.In(0)
+}
+
+// OutputSize is the argument output_size.
+func (v AtenUpsampleBicubic2dVecView) OutputSize() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AlignCorners is the argument align_corners.
+func (v AtenUpsampleBicubic2dVecView) AlignCorners() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// ScaleFactors is the argument scale_factors.
+func (v AtenUpsampleBicubic2dVecView) ScaleFactors() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AtenUpsampleBilinear2dDefaultView names the arguments of aten.upsample_bilinear2d.default.
+type AtenUpsampleBilinear2dDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenUpsampleBilinear2dDefault is n as aten.upsample_bilinear2d.default; ok is false for other nodes.
+func AsAtenUpsampleBilinear2dDefault(n *ir.Node) (v AtenUpsampleBilinear2dDefaultView, ok bool) {
+	return AtenUpsampleBilinear2dDefaultView{n}, n != nil && n.Op == ops.AtenUpsampleBilinear2dDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenUpsampleBilinear2dDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// OutputSize is the argument output_size.
+func (v AtenUpsampleBilinear2dDefaultView) OutputSize() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AlignCorners is the argument align_corners.
+func (v AtenUpsampleBilinear2dDefaultView) AlignCorners() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// ScalesH is the argument scales_h.
+func (v AtenUpsampleBilinear2dDefaultView) ScalesH() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// ScalesW is the argument scales_w.
+func (v AtenUpsampleBilinear2dDefaultView) ScalesW() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// AtenUpsampleBilinear2dVecView names the arguments of aten.upsample_bilinear2d.vec.
+type AtenUpsampleBilinear2dVecView struct {
+	*ir.Node
+}
+
+// AsAtenUpsampleBilinear2dVec is n as aten.upsample_bilinear2d.vec; ok is false for other nodes.
+func AsAtenUpsampleBilinear2dVec(n *ir.Node) (v AtenUpsampleBilinear2dVecView, ok bool) {
+	return AtenUpsampleBilinear2dVecView{n}, n != nil && n.Op == ops.AtenUpsampleBilinear2dVec
+}
+
+// Input is the argument input, nil for None.
+func (v AtenUpsampleBilinear2dVecView) Input() *ir.Value {
+	return v.Node.In(0)
+}
+
+// OutputSize is the argument output_size.
+func (v AtenUpsampleBilinear2dVecView) OutputSize() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AlignCorners is the argument align_corners.
+func (v AtenUpsampleBilinear2dVecView) AlignCorners() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// ScaleFactors is the argument scale_factors.
+func (v AtenUpsampleBilinear2dVecView) ScaleFactors() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AtenUpsampleLinear1dDefaultView names the arguments of aten.upsample_linear1d.default.
+type AtenUpsampleLinear1dDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenUpsampleLinear1dDefault is n as aten.upsample_linear1d.default; ok is false for other nodes.
+func AsAtenUpsampleLinear1dDefault(n *ir.Node) (v AtenUpsampleLinear1dDefaultView, ok bool) {
+	return AtenUpsampleLinear1dDefaultView{n}, n != nil && n.Op == ops.AtenUpsampleLinear1dDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenUpsampleLinear1dDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// OutputSize is the argument output_size.
+func (v AtenUpsampleLinear1dDefaultView) OutputSize() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AlignCorners is the argument align_corners.
+func (v AtenUpsampleLinear1dDefaultView) AlignCorners() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Scales is the argument scales.
+func (v AtenUpsampleLinear1dDefaultView) Scales() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AtenUpsampleLinear1dVecView names the arguments of aten.upsample_linear1d.vec.
+type AtenUpsampleLinear1dVecView struct {
+	*ir.Node
+}
+
+// AsAtenUpsampleLinear1dVec is n as aten.upsample_linear1d.vec; ok is false for other nodes.
+func AsAtenUpsampleLinear1dVec(n *ir.Node) (v AtenUpsampleLinear1dVecView, ok bool) {
+	return AtenUpsampleLinear1dVecView{n}, n != nil && n.Op == ops.AtenUpsampleLinear1dVec
+}
+
+// Input is the argument input, nil for None.
+func (v AtenUpsampleLinear1dVecView) Input() *ir.Value {
+	return v.Node.In(0)
+}
+
+// OutputSize is the argument output_size.
+func (v AtenUpsampleLinear1dVecView) OutputSize() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AlignCorners is the argument align_corners.
+func (v AtenUpsampleLinear1dVecView) AlignCorners() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// ScaleFactors is the argument scale_factors.
+func (v AtenUpsampleLinear1dVecView) ScaleFactors() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AtenUpsampleNearest1dDefaultView names the arguments of aten.upsample_nearest1d.default.
+type AtenUpsampleNearest1dDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenUpsampleNearest1dDefault is n as aten.upsample_nearest1d.default; ok is false for other nodes.
+func AsAtenUpsampleNearest1dDefault(n *ir.Node) (v AtenUpsampleNearest1dDefaultView, ok bool) {
+	return AtenUpsampleNearest1dDefaultView{n}, n != nil && n.Op == ops.AtenUpsampleNearest1dDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenUpsampleNearest1dDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// OutputSize is the argument output_size.
+func (v AtenUpsampleNearest1dDefaultView) OutputSize() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Scales is the argument scales.
+func (v AtenUpsampleNearest1dDefaultView) Scales() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenUpsampleNearest1dVecView names the arguments of aten.upsample_nearest1d.vec.
+type AtenUpsampleNearest1dVecView struct {
+	*ir.Node
+}
+
+// AsAtenUpsampleNearest1dVec is n as aten.upsample_nearest1d.vec; ok is false for other nodes.
+func AsAtenUpsampleNearest1dVec(n *ir.Node) (v AtenUpsampleNearest1dVecView, ok bool) {
+	return AtenUpsampleNearest1dVecView{n}, n != nil && n.Op == ops.AtenUpsampleNearest1dVec
+}
+
+// Input is the argument input, nil for None.
+func (v AtenUpsampleNearest1dVecView) Input() *ir.Value {
+	return v.Node.In(0)
+}
+
+// OutputSize is the argument output_size.
+func (v AtenUpsampleNearest1dVecView) OutputSize() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// ScaleFactors is the argument scale_factors.
+func (v AtenUpsampleNearest1dVecView) ScaleFactors() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenUpsampleNearest2dDefaultView names the arguments of aten.upsample_nearest2d.default.
+type AtenUpsampleNearest2dDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenUpsampleNearest2dDefault is n as aten.upsample_nearest2d.default; ok is false for other nodes.
+func AsAtenUpsampleNearest2dDefault(n *ir.Node) (v AtenUpsampleNearest2dDefaultView, ok bool) {
+	return AtenUpsampleNearest2dDefaultView{n}, n != nil && n.Op == ops.AtenUpsampleNearest2dDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenUpsampleNearest2dDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// OutputSize is the argument output_size.
+func (v AtenUpsampleNearest2dDefaultView) OutputSize() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// ScalesH is the argument scales_h.
+func (v AtenUpsampleNearest2dDefaultView) ScalesH() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// ScalesW is the argument scales_w.
+func (v AtenUpsampleNearest2dDefaultView) ScalesW() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AtenUpsampleNearest2dVecView names the arguments of aten.upsample_nearest2d.vec.
+type AtenUpsampleNearest2dVecView struct {
+	*ir.Node
+}
+
+// AsAtenUpsampleNearest2dVec is n as aten.upsample_nearest2d.vec; ok is false for other nodes.
+func AsAtenUpsampleNearest2dVec(n *ir.Node) (v AtenUpsampleNearest2dVecView, ok bool) {
+	return AtenUpsampleNearest2dVecView{n}, n != nil && n.Op == ops.AtenUpsampleNearest2dVec
+}
+
+// Input is the argument input, nil for None.
+func (v AtenUpsampleNearest2dVecView) Input() *ir.Value {
+	return v.Node.In(0)
+}
+
+// OutputSize is the argument output_size.
+func (v AtenUpsampleNearest2dVecView) OutputSize() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// ScaleFactors is the argument scale_factors.
+func (v AtenUpsampleNearest2dVecView) ScaleFactors() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenUpsampleNearest3dDefaultView names the arguments of aten.upsample_nearest3d.default.
+type AtenUpsampleNearest3dDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenUpsampleNearest3dDefault is n as aten.upsample_nearest3d.default; ok is false for other nodes.
+func AsAtenUpsampleNearest3dDefault(n *ir.Node) (v AtenUpsampleNearest3dDefaultView, ok bool) {
+	return AtenUpsampleNearest3dDefaultView{n}, n != nil && n.Op == ops.AtenUpsampleNearest3dDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenUpsampleNearest3dDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// OutputSize is the argument output_size.
+func (v AtenUpsampleNearest3dDefaultView) OutputSize() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// ScalesD is the argument scales_d.
+func (v AtenUpsampleNearest3dDefaultView) ScalesD() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// ScalesH is the argument scales_h.
+func (v AtenUpsampleNearest3dDefaultView) ScalesH() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// ScalesW is the argument scales_w.
+func (v AtenUpsampleNearest3dDefaultView) ScalesW() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// AtenUpsampleNearest3dVecView names the arguments of aten.upsample_nearest3d.vec.
+type AtenUpsampleNearest3dVecView struct {
+	*ir.Node
+}
+
+// AsAtenUpsampleNearest3dVec is n as aten.upsample_nearest3d.vec; ok is false for other nodes.
+func AsAtenUpsampleNearest3dVec(n *ir.Node) (v AtenUpsampleNearest3dVecView, ok bool) {
+	return AtenUpsampleNearest3dVecView{n}, n != nil && n.Op == ops.AtenUpsampleNearest3dVec
+}
+
+// Input is the argument input, nil for None.
+func (v AtenUpsampleNearest3dVecView) Input() *ir.Value {
+	return v.Node.In(0)
+}
+
+// OutputSize is the argument output_size.
+func (v AtenUpsampleNearest3dVecView) OutputSize() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// ScaleFactors is the argument scale_factors.
+func (v AtenUpsampleNearest3dVecView) ScaleFactors() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenUpsampleTrilinear3dDefaultView names the arguments of aten.upsample_trilinear3d.default.
+type AtenUpsampleTrilinear3dDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenUpsampleTrilinear3dDefault is n as aten.upsample_trilinear3d.default; ok is false for other nodes.
+func AsAtenUpsampleTrilinear3dDefault(n *ir.Node) (v AtenUpsampleTrilinear3dDefaultView, ok bool) {
+	return AtenUpsampleTrilinear3dDefaultView{n}, n != nil && n.Op == ops.AtenUpsampleTrilinear3dDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenUpsampleTrilinear3dDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// OutputSize is the argument output_size.
+func (v AtenUpsampleTrilinear3dDefaultView) OutputSize() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AlignCorners is the argument align_corners.
+func (v AtenUpsampleTrilinear3dDefaultView) AlignCorners() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// ScalesD is the argument scales_d.
+func (v AtenUpsampleTrilinear3dDefaultView) ScalesD() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// ScalesH is the argument scales_h.
+func (v AtenUpsampleTrilinear3dDefaultView) ScalesH() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// ScalesW is the argument scales_w.
+func (v AtenUpsampleTrilinear3dDefaultView) ScalesW() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// AtenUpsampleTrilinear3dVecView names the arguments of aten.upsample_trilinear3d.vec.
+type AtenUpsampleTrilinear3dVecView struct {
+	*ir.Node
+}
+
+// AsAtenUpsampleTrilinear3dVec is n as aten.upsample_trilinear3d.vec; ok is false for other nodes.
+func AsAtenUpsampleTrilinear3dVec(n *ir.Node) (v AtenUpsampleTrilinear3dVecView, ok bool) {
+	return AtenUpsampleTrilinear3dVecView{n}, n != nil && n.Op == ops.AtenUpsampleTrilinear3dVec
+}
+
+// Input is the argument input, nil for None.
+func (v AtenUpsampleTrilinear3dVecView) Input() *ir.Value {
+	return v.Node.In(0)
+}
+
+// OutputSize is the argument output_size.
+func (v AtenUpsampleTrilinear3dVecView) OutputSize() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AlignCorners is the argument align_corners.
+func (v AtenUpsampleTrilinear3dVecView) AlignCorners() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// ScaleFactors is the argument scale_factors.
+func (v AtenUpsampleTrilinear3dVecView) ScaleFactors() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AtenVanderDefaultView names the arguments of aten.vander.default.
+type AtenVanderDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenVanderDefault is n as aten.vander.default; ok is false for other nodes.
+func AsAtenVanderDefault(n *ir.Node) (v AtenVanderDefaultView, ok bool) {
+	return AtenVanderDefaultView{n}, n != nil && n.Op == ops.AtenVanderDefault
+}
+
+// X is the argument x, nil for None.
+func (v AtenVanderDefaultView) X() *ir.Value {
+	return v.Node.In(0)
+}
+
+// N is the argument N.
+func (v AtenVanderDefaultView) N() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Increasing is the argument increasing.
+func (v AtenVanderDefaultView) Increasing() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenVarCorrectionView names the arguments of aten.var.correction.
+type AtenVarCorrectionView struct {
+	*ir.Node
+}
+
+// AsAtenVarCorrection is n as aten.var.correction; ok is false for other nodes.
+func AsAtenVarCorrection(n *ir.Node) (v AtenVarCorrectionView, ok bool) {
+	return AtenVarCorrectionView{n}, n != nil && n.Op == ops.AtenVarCorrection
+}
+
+// Self is the argument self, nil for None.
+func (v AtenVarCorrectionView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dim is the argument dim.
+func (v AtenVarCorrectionView) Dim() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Correction is the argument correction.
+func (v AtenVarCorrectionView) Correction() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Keepdim is the argument keepdim.
+func (v AtenVarCorrectionView) Keepdim() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AtenVarDefaultView names the arguments of aten.var.default.
+type AtenVarDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenVarDefault is n as aten.var.default; ok is false for other nodes.
+func AsAtenVarDefault(n *ir.Node) (v AtenVarDefaultView, ok bool) {
+	return AtenVarDefaultView{n}, n != nil && n.Op == ops.AtenVarDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenVarDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Unbiased is the argument unbiased.
+func (v AtenVarDefaultView) Unbiased() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenVarDimView names the arguments of aten.var.dim.
+type AtenVarDimView struct {
+	*ir.Node
+}
+
+// AsAtenVarDim is n as aten.var.dim; ok is false for other nodes.
+func AsAtenVarDim(n *ir.Node) (v AtenVarDimView, ok bool) {
+	return AtenVarDimView{n}, n != nil && n.Op == ops.AtenVarDim
+}
+
+// Self is the argument self, nil for None.
+func (v AtenVarDimView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dim is the argument dim.
+func (v AtenVarDimView) Dim() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Unbiased is the argument unbiased.
+func (v AtenVarDimView) Unbiased() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Keepdim is the argument keepdim.
+func (v AtenVarDimView) Keepdim() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AtenVarMeanCorrectionView names the arguments of aten.var_mean.correction.
+type AtenVarMeanCorrectionView struct {
+	*ir.Node
+}
+
+// AsAtenVarMeanCorrection is n as aten.var_mean.correction; ok is false for other nodes.
+func AsAtenVarMeanCorrection(n *ir.Node) (v AtenVarMeanCorrectionView, ok bool) {
+	return AtenVarMeanCorrectionView{n}, n != nil && n.Op == ops.AtenVarMeanCorrection
+}
+
+// Self is the argument self, nil for None.
+func (v AtenVarMeanCorrectionView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dim is the argument dim.
+func (v AtenVarMeanCorrectionView) Dim() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Correction is the argument correction.
+func (v AtenVarMeanCorrectionView) Correction() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Keepdim is the argument keepdim.
+func (v AtenVarMeanCorrectionView) Keepdim() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AtenVarMeanDefaultView names the arguments of aten.var_mean.default.
+type AtenVarMeanDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenVarMeanDefault is n as aten.var_mean.default; ok is false for other nodes.
+func AsAtenVarMeanDefault(n *ir.Node) (v AtenVarMeanDefaultView, ok bool) {
+	return AtenVarMeanDefaultView{n}, n != nil && n.Op == ops.AtenVarMeanDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenVarMeanDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Unbiased is the argument unbiased.
+func (v AtenVarMeanDefaultView) Unbiased() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenVarMeanDimView names the arguments of aten.var_mean.dim.
+type AtenVarMeanDimView struct {
+	*ir.Node
+}
+
+// AsAtenVarMeanDim is n as aten.var_mean.dim; ok is false for other nodes.
+func AsAtenVarMeanDim(n *ir.Node) (v AtenVarMeanDimView, ok bool) {
+	return AtenVarMeanDimView{n}, n != nil && n.Op == ops.AtenVarMeanDim
+}
+
+// Self is the argument self, nil for None.
+func (v AtenVarMeanDimView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dim is the argument dim.
+func (v AtenVarMeanDimView) Dim() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Unbiased is the argument unbiased.
+func (v AtenVarMeanDimView) Unbiased() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Keepdim is the argument keepdim.
+func (v AtenVarMeanDimView) Keepdim() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AtenVdotDefaultView names the arguments of aten.vdot.default.
+type AtenVdotDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenVdotDefault is n as aten.vdot.default; ok is false for other nodes.
+func AsAtenVdotDefault(n *ir.Node) (v AtenVdotDefaultView, ok bool) {
+	return AtenVdotDefaultView{n}, n != nil && n.Op == ops.AtenVdotDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenVdotDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other, nil for None.
+func (v AtenVdotDefaultView) Other() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AtenViewDefaultView names the arguments of aten.view.default.
+type AtenViewDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenViewDefault is n as aten.view.default; ok is false for other nodes.
+func AsAtenViewDefault(n *ir.Node) (v AtenViewDefaultView, ok bool) {
+	return AtenViewDefaultView{n}, n != nil && n.Op == ops.AtenViewDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenViewDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Size is the argument size.
+func (v AtenViewDefaultView) Size() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenViewDtypeView names the arguments of aten.view.dtype.
+type AtenViewDtypeView struct {
+	*ir.Node
+}
+
+// AsAtenViewDtype is n as aten.view.dtype; ok is false for other nodes.
+func AsAtenViewDtype(n *ir.Node) (v AtenViewDtypeView, ok bool) {
+	return AtenViewDtypeView{n}, n != nil && n.Op == ops.AtenViewDtype
+}
+
+// Self is the argument self, nil for None.
+func (v AtenViewDtypeView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dtype is the argument dtype.
+func (v AtenViewDtypeView) Dtype() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenViewAsDefaultView names the arguments of aten.view_as.default.
+type AtenViewAsDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenViewAsDefault is n as aten.view_as.default; ok is false for other nodes.
+func AsAtenViewAsDefault(n *ir.Node) (v AtenViewAsDefaultView, ok bool) {
+	return AtenViewAsDefaultView{n}, n != nil && n.Op == ops.AtenViewAsDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenViewAsDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other, nil for None.
+func (v AtenViewAsDefaultView) Other() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AtenViewAsComplexDefaultView names the arguments of aten.view_as_complex.default.
+type AtenViewAsComplexDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenViewAsComplexDefault is n as aten.view_as_complex.default; ok is false for other nodes.
+func AsAtenViewAsComplexDefault(n *ir.Node) (v AtenViewAsComplexDefaultView, ok bool) {
+	return AtenViewAsComplexDefaultView{n}, n != nil && n.Op == ops.AtenViewAsComplexDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenViewAsComplexDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenViewAsComplexCopyDefaultView names the arguments of aten.view_as_complex_copy.default.
+type AtenViewAsComplexCopyDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenViewAsComplexCopyDefault is n as aten.view_as_complex_copy.default; ok is false for other nodes.
+func AsAtenViewAsComplexCopyDefault(n *ir.Node) (v AtenViewAsComplexCopyDefaultView, ok bool) {
+	return AtenViewAsComplexCopyDefaultView{n}, n != nil && n.Op == ops.AtenViewAsComplexCopyDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenViewAsComplexCopyDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenViewAsRealDefaultView names the arguments of aten.view_as_real.default.
+type AtenViewAsRealDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenViewAsRealDefault is n as aten.view_as_real.default; ok is false for other nodes.
+func AsAtenViewAsRealDefault(n *ir.Node) (v AtenViewAsRealDefaultView, ok bool) {
+	return AtenViewAsRealDefaultView{n}, n != nil && n.Op == ops.AtenViewAsRealDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenViewAsRealDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenViewAsRealCopyDefaultView names the arguments of aten.view_as_real_copy.default.
+type AtenViewAsRealCopyDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenViewAsRealCopyDefault is n as aten.view_as_real_copy.default; ok is false for other nodes.
+func AsAtenViewAsRealCopyDefault(n *ir.Node) (v AtenViewAsRealCopyDefaultView, ok bool) {
+	return AtenViewAsRealCopyDefaultView{n}, n != nil && n.Op == ops.AtenViewAsRealCopyDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenViewAsRealCopyDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenViewCopyDefaultView names the arguments of aten.view_copy.default.
+type AtenViewCopyDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenViewCopyDefault is n as aten.view_copy.default; ok is false for other nodes.
+func AsAtenViewCopyDefault(n *ir.Node) (v AtenViewCopyDefaultView, ok bool) {
+	return AtenViewCopyDefaultView{n}, n != nil && n.Op == ops.AtenViewCopyDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenViewCopyDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Size is the argument size.
+func (v AtenViewCopyDefaultView) Size() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenViewCopyDtypeView names the arguments of aten.view_copy.dtype.
+type AtenViewCopyDtypeView struct {
+	*ir.Node
+}
+
+// AsAtenViewCopyDtype is n as aten.view_copy.dtype; ok is false for other nodes.
+func AsAtenViewCopyDtype(n *ir.Node) (v AtenViewCopyDtypeView, ok bool) {
+	return AtenViewCopyDtypeView{n}, n != nil && n.Op == ops.AtenViewCopyDtype
+}
+
+// Self is the argument self, nil for None.
+func (v AtenViewCopyDtypeView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dtype is the argument dtype.
+func (v AtenViewCopyDtypeView) Dtype() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenVsplitArrayView names the arguments of aten.vsplit.array.
+type AtenVsplitArrayView struct {
+	*ir.Node
+}
+
+// AsAtenVsplitArray is n as aten.vsplit.array; ok is false for other nodes.
+func AsAtenVsplitArray(n *ir.Node) (v AtenVsplitArrayView, ok bool) {
+	return AtenVsplitArrayView{n}, n != nil && n.Op == ops.AtenVsplitArray
+}
+
+// Self is the argument self, nil for None.
+func (v AtenVsplitArrayView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Indices is the argument indices.
+func (v AtenVsplitArrayView) Indices() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenVsplitIntView names the arguments of aten.vsplit.int.
+type AtenVsplitIntView struct {
+	*ir.Node
+}
+
+// AsAtenVsplitInt is n as aten.vsplit.int; ok is false for other nodes.
+func AsAtenVsplitInt(n *ir.Node) (v AtenVsplitIntView, ok bool) {
+	return AtenVsplitIntView{n}, n != nil && n.Op == ops.AtenVsplitInt
+}
+
+// Self is the argument self, nil for None.
+func (v AtenVsplitIntView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Sections is the argument sections.
+func (v AtenVsplitIntView) Sections() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenVstackDefaultView names the arguments of aten.vstack.default.
+type AtenVstackDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenVstackDefault is n as aten.vstack.default; ok is false for other nodes.
+func AsAtenVstackDefault(n *ir.Node) (v AtenVstackDefaultView, ok bool) {
+	return AtenVstackDefaultView{n}, n != nil && n.Op == ops.AtenVstackDefault
+}
+
+// Tensors is the argument tensors.
+func (v AtenVstackDefaultView) Tensors() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// AtenWhereScalarView names the arguments of aten.where.Scalar.
+type AtenWhereScalarView struct {
+	*ir.Node
+}
+
+// AsAtenWhereScalar is n as aten.where.Scalar; ok is false for other nodes.
+func AsAtenWhereScalar(n *ir.Node) (v AtenWhereScalarView, ok bool) {
+	return AtenWhereScalarView{n}, n != nil && n.Op == ops.AtenWhereScalar
+}
+
+// Condition is the argument condition, nil for None.
+func (v AtenWhereScalarView) Condition() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Self is the argument self.
+func (v AtenWhereScalarView) Self() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Other is the argument other.
+func (v AtenWhereScalarView) Other() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenWhereScalarOtherView names the arguments of aten.where.ScalarOther.
+type AtenWhereScalarOtherView struct {
+	*ir.Node
+}
+
+// AsAtenWhereScalarOther is n as aten.where.ScalarOther; ok is false for other nodes.
+func AsAtenWhereScalarOther(n *ir.Node) (v AtenWhereScalarOtherView, ok bool) {
+	return AtenWhereScalarOtherView{n}, n != nil && n.Op == ops.AtenWhereScalarOther
+}
+
+// Condition is the argument condition, nil for None.
+func (v AtenWhereScalarOtherView) Condition() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Self is the argument self, nil for None.
+func (v AtenWhereScalarOtherView) Self() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Other is the argument other.
+func (v AtenWhereScalarOtherView) Other() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AtenWhereScalarSelfView names the arguments of aten.where.ScalarSelf.
+type AtenWhereScalarSelfView struct {
+	*ir.Node
+}
+
+// AsAtenWhereScalarSelf is n as aten.where.ScalarSelf; ok is false for other nodes.
+func AsAtenWhereScalarSelf(n *ir.Node) (v AtenWhereScalarSelfView, ok bool) {
+	return AtenWhereScalarSelfView{n}, n != nil && n.Op == ops.AtenWhereScalarSelf
+}
+
+// Condition is the argument condition, nil for None.
+func (v AtenWhereScalarSelfView) Condition() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Self is the argument self.
+func (v AtenWhereScalarSelfView) Self() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Other is the argument other, nil for None.
+func (v AtenWhereScalarSelfView) Other() *ir.Value {
+	return v.Node.In(2)
+}
+
+// AtenWhereDefaultView names the arguments of aten.where.default.
+type AtenWhereDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenWhereDefault is n as aten.where.default; ok is false for other nodes.
+func AsAtenWhereDefault(n *ir.Node) (v AtenWhereDefaultView, ok bool) {
+	return AtenWhereDefaultView{n}, n != nil && n.Op == ops.AtenWhereDefault
+}
+
+// Condition is the argument condition, nil for None.
+func (v AtenWhereDefaultView) Condition() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenWhereSelfView names the arguments of aten.where.self.
+type AtenWhereSelfView struct {
+	*ir.Node
+}
+
+// AsAtenWhereSelf is n as aten.where.self; ok is false for other nodes.
+func AsAtenWhereSelf(n *ir.Node) (v AtenWhereSelfView, ok bool) {
+	return AtenWhereSelfView{n}, n != nil && n.Op == ops.AtenWhereSelf
+}
+
+// Condition is the argument condition, nil for None.
+func (v AtenWhereSelfView) Condition() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Self is the argument self, nil for None.
+func (v AtenWhereSelfView) Self() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Other is the argument other, nil for None.
+func (v AtenWhereSelfView) Other() *ir.Value {
+	return v.Node.In(2)
+}
+
+// AtenXlogyScalarOtherView names the arguments of aten.xlogy.Scalar_Other.
+type AtenXlogyScalarOtherView struct {
+	*ir.Node
+}
+
+// AsAtenXlogyScalarOther is n as aten.xlogy.Scalar_Other; ok is false for other nodes.
+func AsAtenXlogyScalarOther(n *ir.Node) (v AtenXlogyScalarOtherView, ok bool) {
+	return AtenXlogyScalarOtherView{n}, n != nil && n.Op == ops.AtenXlogyScalarOther
+}
+
+// Self is the argument self, nil for None.
+func (v AtenXlogyScalarOtherView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other.
+func (v AtenXlogyScalarOtherView) Other() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AtenXlogyScalarSelfView names the arguments of aten.xlogy.Scalar_Self.
+type AtenXlogyScalarSelfView struct {
+	*ir.Node
+}
+
+// AsAtenXlogyScalarSelf is n as aten.xlogy.Scalar_Self; ok is false for other nodes.
+func AsAtenXlogyScalarSelf(n *ir.Node) (v AtenXlogyScalarSelfView, ok bool) {
+	return AtenXlogyScalarSelfView{n}, n != nil && n.Op == ops.AtenXlogyScalarSelf
+}
+
+// Self is the argument self.
+func (v AtenXlogyScalarSelfView) Self() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// Other is the argument other, nil for None.
+func (v AtenXlogyScalarSelfView) Other() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AtenXlogyTensorView names the arguments of aten.xlogy.Tensor.
+type AtenXlogyTensorView struct {
+	*ir.Node
+}
+
+// AsAtenXlogyTensor is n as aten.xlogy.Tensor; ok is false for other nodes.
+func AsAtenXlogyTensor(n *ir.Node) (v AtenXlogyTensorView, ok bool) {
+	return AtenXlogyTensorView{n}, n != nil && n.Op == ops.AtenXlogyTensor
+}
+
+// Self is the argument self, nil for None.
+func (v AtenXlogyTensorView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Other is the argument other, nil for None.
+func (v AtenXlogyTensorView) Other() *ir.Value {
+	return v.Node.In(1)
+}
+
+// AtenZeroDefaultView names the arguments of aten.zero.default.
+type AtenZeroDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenZeroDefault is n as aten.zero.default; ok is false for other nodes.
+func AsAtenZeroDefault(n *ir.Node) (v AtenZeroDefaultView, ok bool) {
+	return AtenZeroDefaultView{n}, n != nil && n.Op == ops.AtenZeroDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenZeroDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AtenZerosDefaultView names the arguments of aten.zeros.default.
+type AtenZerosDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenZerosDefault is n as aten.zeros.default; ok is false for other nodes.
+func AsAtenZerosDefault(n *ir.Node) (v AtenZerosDefaultView, ok bool) {
+	return AtenZerosDefaultView{n}, n != nil && n.Op == ops.AtenZerosDefault
+}
+
+// Size is the argument size.
+func (v AtenZerosDefaultView) Size() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// Dtype is the argument dtype.
+func (v AtenZerosDefaultView) Dtype() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Layout is the argument layout.
+func (v AtenZerosDefaultView) Layout() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Device is the argument device.
+func (v AtenZerosDefaultView) Device() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// PinMemory is the argument pin_memory.
+func (v AtenZerosDefaultView) PinMemory() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// AtenZerosLikeDefaultView names the arguments of aten.zeros_like.default.
+type AtenZerosLikeDefaultView struct {
+	*ir.Node
+}
+
+// AsAtenZerosLikeDefault is n as aten.zeros_like.default; ok is false for other nodes.
+func AsAtenZerosLikeDefault(n *ir.Node) (v AtenZerosLikeDefaultView, ok bool) {
+	return AtenZerosLikeDefaultView{n}, n != nil && n.Op == ops.AtenZerosLikeDefault
+}
+
+// Self is the argument self, nil for None.
+func (v AtenZerosLikeDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dtype is the argument dtype.
+func (v AtenZerosLikeDefaultView) Dtype() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Layout is the argument layout.
+func (v AtenZerosLikeDefaultView) Layout() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Device is the argument device.
+func (v AtenZerosLikeDefaultView) Device() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// PinMemory is the argument pin_memory.
+func (v AtenZerosLikeDefaultView) PinMemory() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// MemoryFormat is the argument memory_format.
+func (v AtenZerosLikeDefaultView) MemoryFormat() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// BuiltinsRoundDefaultView names the arguments of builtins.round.default.
+type BuiltinsRoundDefaultView struct {
+	*ir.Node
+}
+
+// AsBuiltinsRoundDefault is n as builtins.round.default; ok is false for other nodes.
+func AsBuiltinsRoundDefault(n *ir.Node) (v BuiltinsRoundDefaultView, ok bool) {
+	return BuiltinsRoundDefaultView{n}, n != nil && n.Op == ops.BuiltinsRoundDefault
+}
+
+// A is the argument a.
+func (v BuiltinsRoundDefaultView) A() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// Ndigits is the argument ndigits.
+func (v BuiltinsRoundDefaultView) Ndigits() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// DimOrderOpsUnderCloneDimOrderDefaultView names the arguments of dim_order_ops._clone_dim_order.default.
+type DimOrderOpsUnderCloneDimOrderDefaultView struct {
+	*ir.Node
+}
+
+// AsDimOrderOpsUnderCloneDimOrderDefault is n as dim_order_ops._clone_dim_order.default; ok is false for other nodes.
+func AsDimOrderOpsUnderCloneDimOrderDefault(n *ir.Node) (v DimOrderOpsUnderCloneDimOrderDefaultView, ok bool) {
+	return DimOrderOpsUnderCloneDimOrderDefaultView{n}, n != nil && n.Op == ops.DimOrderOpsUnderCloneDimOrderDefault
+}
+
+// Self is the argument self, nil for None.
+func (v DimOrderOpsUnderCloneDimOrderDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// NonBlocking is the argument non_blocking.
+func (v DimOrderOpsUnderCloneDimOrderDefaultView) NonBlocking() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// DimOrder is the argument dim_order.
+func (v DimOrderOpsUnderCloneDimOrderDefaultView) DimOrder() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// DimOrderOpsUnderEmptyDimOrderDefaultView names the arguments of dim_order_ops._empty_dim_order.default.
+type DimOrderOpsUnderEmptyDimOrderDefaultView struct {
+	*ir.Node
+}
+
+// AsDimOrderOpsUnderEmptyDimOrderDefault is n as dim_order_ops._empty_dim_order.default; ok is false for other nodes.
+func AsDimOrderOpsUnderEmptyDimOrderDefault(n *ir.Node) (v DimOrderOpsUnderEmptyDimOrderDefaultView, ok bool) {
+	return DimOrderOpsUnderEmptyDimOrderDefaultView{n}, n != nil && n.Op == ops.DimOrderOpsUnderEmptyDimOrderDefault
+}
+
+// Size is the argument size.
+func (v DimOrderOpsUnderEmptyDimOrderDefaultView) Size() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// Dtype is the argument dtype.
+func (v DimOrderOpsUnderEmptyDimOrderDefaultView) Dtype() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Layout is the argument layout.
+func (v DimOrderOpsUnderEmptyDimOrderDefaultView) Layout() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Device is the argument device.
+func (v DimOrderOpsUnderEmptyDimOrderDefaultView) Device() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// PinMemory is the argument pin_memory.
+func (v DimOrderOpsUnderEmptyDimOrderDefaultView) PinMemory() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// DimOrder is the argument dim_order.
+func (v DimOrderOpsUnderEmptyDimOrderDefaultView) DimOrder() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// DimOrderOpsUnderToDimOrderCopyDefaultView names the arguments of dim_order_ops._to_dim_order_copy.default.
+type DimOrderOpsUnderToDimOrderCopyDefaultView struct {
+	*ir.Node
+}
+
+// AsDimOrderOpsUnderToDimOrderCopyDefault is n as dim_order_ops._to_dim_order_copy.default; ok is false for other nodes.
+func AsDimOrderOpsUnderToDimOrderCopyDefault(n *ir.Node) (v DimOrderOpsUnderToDimOrderCopyDefaultView, ok bool) {
+	return DimOrderOpsUnderToDimOrderCopyDefaultView{n}, n != nil && n.Op == ops.DimOrderOpsUnderToDimOrderCopyDefault
+}
+
+// Self is the argument self, nil for None.
+func (v DimOrderOpsUnderToDimOrderCopyDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dtype is the argument dtype.
+func (v DimOrderOpsUnderToDimOrderCopyDefaultView) Dtype() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Layout is the argument layout.
+func (v DimOrderOpsUnderToDimOrderCopyDefaultView) Layout() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Device is the argument device.
+func (v DimOrderOpsUnderToDimOrderCopyDefaultView) Device() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// PinMemory is the argument pin_memory.
+func (v DimOrderOpsUnderToDimOrderCopyDefaultView) PinMemory() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// NonBlocking is the argument non_blocking.
+func (v DimOrderOpsUnderToDimOrderCopyDefaultView) NonBlocking() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// DimOrder is the argument dim_order.
+func (v DimOrderOpsUnderToDimOrderCopyDefaultView) DimOrder() ir.Arg {
+	return v.Node.Arg(6)
+}
+
+// EtCopyUnderD2hCopyDefaultView names the arguments of et_copy._d2h_copy.default.
+type EtCopyUnderD2hCopyDefaultView struct {
+	*ir.Node
+}
+
+// AsEtCopyUnderD2hCopyDefault is n as et_copy._d2h_copy.default; ok is false for other nodes.
+func AsEtCopyUnderD2hCopyDefault(n *ir.Node) (v EtCopyUnderD2hCopyDefaultView, ok bool) {
+	return EtCopyUnderD2hCopyDefaultView{n}, n != nil && n.Op == ops.EtCopyUnderD2hCopyDefault
+}
+
+// Self is the argument self, nil for None.
+func (v EtCopyUnderD2hCopyDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// EtCopyUnderH2dCopyDefaultView names the arguments of et_copy._h2d_copy.default.
+type EtCopyUnderH2dCopyDefaultView struct {
+	*ir.Node
+}
+
+// AsEtCopyUnderH2dCopyDefault is n as et_copy._h2d_copy.default; ok is false for other nodes.
+func AsEtCopyUnderH2dCopyDefault(n *ir.Node) (v EtCopyUnderH2dCopyDefaultView, ok bool) {
+	return EtCopyUnderH2dCopyDefaultView{n}, n != nil && n.Op == ops.EtCopyUnderH2dCopyDefault
+}
+
+// Self is the argument self, nil for None.
+func (v EtCopyUnderH2dCopyDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// ExecutorchAliasDefaultView names the arguments of executorch.alias.default.
+type ExecutorchAliasDefaultView struct {
+	*ir.Node
+}
+
+// AsExecutorchAliasDefault is n as executorch.alias.default; ok is false for other nodes.
+func AsExecutorchAliasDefault(n *ir.Node) (v ExecutorchAliasDefaultView, ok bool) {
+	return ExecutorchAliasDefaultView{n}, n != nil && n.Op == ops.ExecutorchAliasDefault
+}
+
+// X is the argument x, nil for None.
+func (v ExecutorchAliasDefaultView) X() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Y is the argument y, nil for None.
+func (v ExecutorchAliasDefaultView) Y() *ir.Value {
+	return v.Node.In(1)
+}
+
+// ExecutorchUpdateCrossAttnCacheDefaultView names the arguments of executorch.update_cross_attn_cache.default.
+type ExecutorchUpdateCrossAttnCacheDefaultView struct {
+	*ir.Node
+}
+
+// AsExecutorchUpdateCrossAttnCacheDefault is n as executorch.update_cross_attn_cache.default; ok is false for other nodes.
+func AsExecutorchUpdateCrossAttnCacheDefault(n *ir.Node) (v ExecutorchUpdateCrossAttnCacheDefaultView, ok bool) {
+	return ExecutorchUpdateCrossAttnCacheDefaultView{n}, n != nil && n.Op == ops.ExecutorchUpdateCrossAttnCacheDefault
+}
+
+// Value is the argument value, nil for None.
+func (v ExecutorchUpdateCrossAttnCacheDefaultView) Value() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Cache is the argument cache, nil for None.
+func (v ExecutorchUpdateCrossAttnCacheDefaultView) Cache() *ir.Value {
+	return v.Node.In(1)
+}
+
+// ExportAccessSubclassInnerTensorDefaultView names the arguments of export.access_subclass_inner_tensor.default.
+type ExportAccessSubclassInnerTensorDefaultView struct {
+	*ir.Node
+}
+
+// AsExportAccessSubclassInnerTensorDefault is n as export.access_subclass_inner_tensor.default; ok is false for other nodes.
+func AsExportAccessSubclassInnerTensorDefault(n *ir.Node) (v ExportAccessSubclassInnerTensorDefaultView, ok bool) {
+	return ExportAccessSubclassInnerTensorDefaultView{n}, n != nil && n.Op == ops.ExportAccessSubclassInnerTensorDefault
+}
+
+// SrcSubclassTensor is the argument src_subclass_tensor, nil for None.
+func (v ExportAccessSubclassInnerTensorDefaultView) SrcSubclassTensor() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AttrArg is the argument attr.
+func (v ExportAccessSubclassInnerTensorDefaultView) AttrArg() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// HigherOrderAssociativeScanDefaultView names the arguments of higher_order.associative_scan.default.
+type HigherOrderAssociativeScanDefaultView struct {
+	*ir.Node
+}
+
+// AsHigherOrderAssociativeScanDefault is n as higher_order.associative_scan.default; ok is false for other nodes.
+func AsHigherOrderAssociativeScanDefault(n *ir.Node) (v HigherOrderAssociativeScanDefaultView, ok bool) {
+	return HigherOrderAssociativeScanDefaultView{n}, n != nil && n.Op == ops.HigherOrderAssociativeScanDefault
+}
+
+// CombineFn is the argument combine_fn.
+func (v HigherOrderAssociativeScanDefaultView) CombineFn() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// Xs is the argument xs.
+func (v HigherOrderAssociativeScanDefaultView) Xs() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AdditionalInputs is the argument additional_inputs.
+func (v HigherOrderAssociativeScanDefaultView) AdditionalInputs() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// HigherOrderCondDefaultView names the arguments of higher_order.cond.default.
+type HigherOrderCondDefaultView struct {
+	*ir.Node
+}
+
+// AsHigherOrderCondDefault is n as higher_order.cond.default; ok is false for other nodes.
+func AsHigherOrderCondDefault(n *ir.Node) (v HigherOrderCondDefaultView, ok bool) {
+	return HigherOrderCondDefaultView{n}, n != nil && n.Op == ops.HigherOrderCondDefault
+}
+
+// Pred is the argument pred.
+func (v HigherOrderCondDefaultView) Pred() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// TrueFn is the argument true_fn.
+func (v HigherOrderCondDefaultView) TrueFn() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// FalseFn is the argument false_fn.
+func (v HigherOrderCondDefaultView) FalseFn() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Operands is the argument operands.
+func (v HigherOrderCondDefaultView) Operands() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// HigherOrderMapImplDefaultView names the arguments of higher_order.map_impl.default.
+type HigherOrderMapImplDefaultView struct {
+	*ir.Node
+}
+
+// AsHigherOrderMapImplDefault is n as higher_order.map_impl.default; ok is false for other nodes.
+func AsHigherOrderMapImplDefault(n *ir.Node) (v HigherOrderMapImplDefaultView, ok bool) {
+	return HigherOrderMapImplDefaultView{n}, n != nil && n.Op == ops.HigherOrderMapImplDefault
+}
+
+// F is the argument f.
+func (v HigherOrderMapImplDefaultView) F() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// Xs is the argument xs.
+func (v HigherOrderMapImplDefaultView) Xs() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// PosArgs is the argument pos_args.
+func (v HigherOrderMapImplDefaultView) PosArgs() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// HigherOrderScanDefaultView names the arguments of higher_order.scan.default.
+type HigherOrderScanDefaultView struct {
+	*ir.Node
+}
+
+// AsHigherOrderScanDefault is n as higher_order.scan.default; ok is false for other nodes.
+func AsHigherOrderScanDefault(n *ir.Node) (v HigherOrderScanDefaultView, ok bool) {
+	return HigherOrderScanDefaultView{n}, n != nil && n.Op == ops.HigherOrderScanDefault
+}
+
+// CombineFn is the argument combine_fn.
+func (v HigherOrderScanDefaultView) CombineFn() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// Init is the argument init.
+func (v HigherOrderScanDefaultView) Init() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Xs is the argument xs.
+func (v HigherOrderScanDefaultView) Xs() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AdditionalInputs is the argument additional_inputs.
+func (v HigherOrderScanDefaultView) AdditionalInputs() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// HigherOrderWhileLoopDefaultView names the arguments of higher_order.while_loop.default.
+type HigherOrderWhileLoopDefaultView struct {
+	*ir.Node
+}
+
+// AsHigherOrderWhileLoopDefault is n as higher_order.while_loop.default; ok is false for other nodes.
+func AsHigherOrderWhileLoopDefault(n *ir.Node) (v HigherOrderWhileLoopDefaultView, ok bool) {
+	return HigherOrderWhileLoopDefaultView{n}, n != nil && n.Op == ops.HigherOrderWhileLoopDefault
+}
+
+// CondFn is the argument cond_fn.
+func (v HigherOrderWhileLoopDefaultView) CondFn() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// BodyFn is the argument body_fn.
+func (v HigherOrderWhileLoopDefaultView) BodyFn() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// CarriedInputs is the argument carried_inputs.
+func (v HigherOrderWhileLoopDefaultView) CarriedInputs() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AdditionalInputs is the argument additional_inputs.
+func (v HigherOrderWhileLoopDefaultView) AdditionalInputs() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// MutatedArgIndices is the argument mutated_arg_indices.
+func (v HigherOrderWhileLoopDefaultView) MutatedArgIndices() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// HigherOrderWrapWithAutocastDefaultView names the arguments of higher_order.wrap_with_autocast.default.
+type HigherOrderWrapWithAutocastDefaultView struct {
+	*ir.Node
+}
+
+// AsHigherOrderWrapWithAutocastDefault is n as higher_order.wrap_with_autocast.default; ok is false for other nodes.
+func AsHigherOrderWrapWithAutocastDefault(n *ir.Node) (v HigherOrderWrapWithAutocastDefaultView, ok bool) {
+	return HigherOrderWrapWithAutocastDefaultView{n}, n != nil && n.Op == ops.HigherOrderWrapWithAutocastDefault
+}
+
+// DeviceType is the argument device_type.
+func (v HigherOrderWrapWithAutocastDefaultView) DeviceType() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// Dtype is the argument dtype.
+func (v HigherOrderWrapWithAutocastDefaultView) Dtype() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Enabled is the argument enabled.
+func (v HigherOrderWrapWithAutocastDefaultView) Enabled() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// CacheEnabled is the argument cache_enabled.
+func (v HigherOrderWrapWithAutocastDefaultView) CacheEnabled() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// WrappedFunc is the argument wrapped_func.
+func (v HigherOrderWrapWithAutocastDefaultView) WrappedFunc() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// ArgsArg is the argument args.
+func (v HigherOrderWrapWithAutocastDefaultView) ArgsArg() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// HigherOrderWrapWithSetGradEnabledDefaultView names the arguments of higher_order.wrap_with_set_grad_enabled.default.
+type HigherOrderWrapWithSetGradEnabledDefaultView struct {
+	*ir.Node
+}
+
+// AsHigherOrderWrapWithSetGradEnabledDefault is n as higher_order.wrap_with_set_grad_enabled.default; ok is false for other nodes.
+func AsHigherOrderWrapWithSetGradEnabledDefault(n *ir.Node) (v HigherOrderWrapWithSetGradEnabledDefaultView, ok bool) {
+	return HigherOrderWrapWithSetGradEnabledDefaultView{n}, n != nil && n.Op == ops.HigherOrderWrapWithSetGradEnabledDefault
+}
+
+// EnableGrad is the argument enable_grad.
+func (v HigherOrderWrapWithSetGradEnabledDefaultView) EnableGrad() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// WrappedFunc is the argument wrapped_func.
+func (v HigherOrderWrapWithSetGradEnabledDefaultView) WrappedFunc() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// ArgsArg is the argument args.
+func (v HigherOrderWrapWithSetGradEnabledDefaultView) ArgsArg() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// KvcacheUpdateAndAttendDefaultView names the arguments of kvcache.update_and_attend.default.
+type KvcacheUpdateAndAttendDefaultView struct {
+	*ir.Node
+}
+
+// AsKvcacheUpdateAndAttendDefault is n as kvcache.update_and_attend.default; ok is false for other nodes.
+func AsKvcacheUpdateAndAttendDefault(n *ir.Node) (v KvcacheUpdateAndAttendDefaultView, ok bool) {
+	return KvcacheUpdateAndAttendDefaultView{n}, n != nil && n.Op == ops.KvcacheUpdateAndAttendDefault
+}
+
+// Q is the argument q, nil for None.
+func (v KvcacheUpdateAndAttendDefaultView) Q() *ir.Value {
+	return v.Node.In(0)
+}
+
+// K is the argument k, nil for None.
+func (v KvcacheUpdateAndAttendDefaultView) K() *ir.Value {
+	return v.Node.In(1)
+}
+
+// V is the argument v, nil for None.
+func (v KvcacheUpdateAndAttendDefaultView) V() *ir.Value {
+	return v.Node.In(2)
+}
+
+// Position is the argument position, nil for None.
+func (v KvcacheUpdateAndAttendDefaultView) Position() *ir.Value {
+	return v.Node.In(3)
+}
+
+// LayerId is the argument layer_id.
+func (v KvcacheUpdateAndAttendDefaultView) LayerId() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// Scale is the argument scale.
+func (v KvcacheUpdateAndAttendDefaultView) Scale() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// OutDtype is the argument out_dtype.
+func (v KvcacheUpdateAndAttendDefaultView) OutDtype() ir.Arg {
+	return v.Node.Arg(6)
+}
+
+// LlamaChannelwiseGatedDeltaRuleDefaultView names the arguments of llama.channelwise_gated_delta_rule.default.
+type LlamaChannelwiseGatedDeltaRuleDefaultView struct {
+	*ir.Node
+}
+
+// AsLlamaChannelwiseGatedDeltaRuleDefault is n as llama.channelwise_gated_delta_rule.default; ok is false for other nodes.
+func AsLlamaChannelwiseGatedDeltaRuleDefault(n *ir.Node) (v LlamaChannelwiseGatedDeltaRuleDefaultView, ok bool) {
+	return LlamaChannelwiseGatedDeltaRuleDefaultView{n}, n != nil && n.Op == ops.LlamaChannelwiseGatedDeltaRuleDefault
+}
+
+// Query is the argument query, nil for None.
+func (v LlamaChannelwiseGatedDeltaRuleDefaultView) Query() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Key is the argument key, nil for None.
+func (v LlamaChannelwiseGatedDeltaRuleDefaultView) Key() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Value is the argument value, nil for None.
+func (v LlamaChannelwiseGatedDeltaRuleDefaultView) Value() *ir.Value {
+	return v.Node.In(2)
+}
+
+// Decay is the argument decay, nil for None.
+func (v LlamaChannelwiseGatedDeltaRuleDefaultView) Decay() *ir.Value {
+	return v.Node.In(3)
+}
+
+// Beta is the argument beta, nil for None.
+func (v LlamaChannelwiseGatedDeltaRuleDefaultView) Beta() *ir.Value {
+	return v.Node.In(4)
+}
+
+// InitialState is the argument initial_state, nil for None.
+func (v LlamaChannelwiseGatedDeltaRuleDefaultView) InitialState() *ir.Value {
+	return v.Node.In(5)
+}
+
+// LlamaCustomQuantizedSdpaDefaultView names the arguments of llama.custom_quantized_sdpa.default.
+type LlamaCustomQuantizedSdpaDefaultView struct {
+	*ir.Node
+}
+
+// AsLlamaCustomQuantizedSdpaDefault is n as llama.custom_quantized_sdpa.default; ok is false for other nodes.
+func AsLlamaCustomQuantizedSdpaDefault(n *ir.Node) (v LlamaCustomQuantizedSdpaDefaultView, ok bool) {
+	return LlamaCustomQuantizedSdpaDefaultView{n}, n != nil && n.Op == ops.LlamaCustomQuantizedSdpaDefault
+}
+
+// Query is the argument query, nil for None.
+func (v LlamaCustomQuantizedSdpaDefaultView) Query() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Key is the argument key, nil for None.
+func (v LlamaCustomQuantizedSdpaDefaultView) Key() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Value is the argument value, nil for None.
+func (v LlamaCustomQuantizedSdpaDefaultView) Value() *ir.Value {
+	return v.Node.In(2)
+}
+
+// StartPos is the argument start_pos.
+func (v LlamaCustomQuantizedSdpaDefaultView) StartPos() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AttnMask is the argument attn_mask, nil for None.
+func (v LlamaCustomQuantizedSdpaDefaultView) AttnMask() *ir.Value {
+	return v.Node.In(4)
+}
+
+// DrpoutP is the argument drpout_p.
+func (v LlamaCustomQuantizedSdpaDefaultView) DrpoutP() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// IsCausal is the argument is_causal.
+func (v LlamaCustomQuantizedSdpaDefaultView) IsCausal() ir.Arg {
+	return v.Node.Arg(6)
+}
+
+// Scale is the argument scale.
+func (v LlamaCustomQuantizedSdpaDefaultView) Scale() ir.Arg {
+	return v.Node.Arg(7)
+}
+
+// QZeroPoints is the argument q_zero_points, nil for None.
+func (v LlamaCustomQuantizedSdpaDefaultView) QZeroPoints() *ir.Value {
+	return v.Node.In(8)
+}
+
+// QScales is the argument q_scales, nil for None.
+func (v LlamaCustomQuantizedSdpaDefaultView) QScales() *ir.Value {
+	return v.Node.In(9)
+}
+
+// KZeroPoints is the argument k_zero_points, nil for None.
+func (v LlamaCustomQuantizedSdpaDefaultView) KZeroPoints() *ir.Value {
+	return v.Node.In(10)
+}
+
+// KScales is the argument k_scales, nil for None.
+func (v LlamaCustomQuantizedSdpaDefaultView) KScales() *ir.Value {
+	return v.Node.In(11)
+}
+
+// VZeroPoints is the argument v_zero_points, nil for None.
+func (v LlamaCustomQuantizedSdpaDefaultView) VZeroPoints() *ir.Value {
+	return v.Node.In(12)
+}
+
+// VScales is the argument v_scales, nil for None.
+func (v LlamaCustomQuantizedSdpaDefaultView) VScales() *ir.Value {
+	return v.Node.In(13)
+}
+
+// IsSeqAtDim2 is the argument is_seq_at_dim_2.
+func (v LlamaCustomQuantizedSdpaDefaultView) IsSeqAtDim2() ir.Arg {
+	return v.Node.Arg(14)
+}
+
+// LlamaCustomSdpaDefaultView names the arguments of llama.custom_sdpa.default.
+type LlamaCustomSdpaDefaultView struct {
+	*ir.Node
+}
+
+// AsLlamaCustomSdpaDefault is n as llama.custom_sdpa.default; ok is false for other nodes.
+func AsLlamaCustomSdpaDefault(n *ir.Node) (v LlamaCustomSdpaDefaultView, ok bool) {
+	return LlamaCustomSdpaDefaultView{n}, n != nil && n.Op == ops.LlamaCustomSdpaDefault
+}
+
+// Query is the argument query, nil for None.
+func (v LlamaCustomSdpaDefaultView) Query() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Key is the argument key, nil for None.
+func (v LlamaCustomSdpaDefaultView) Key() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Value is the argument value, nil for None.
+func (v LlamaCustomSdpaDefaultView) Value() *ir.Value {
+	return v.Node.In(2)
+}
+
+// StartPos is the argument start_pos.
+func (v LlamaCustomSdpaDefaultView) StartPos() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AttnMask is the argument attn_mask, nil for None.
+func (v LlamaCustomSdpaDefaultView) AttnMask() *ir.Value {
+	return v.Node.In(4)
+}
+
+// DrpoutP is the argument drpout_p.
+func (v LlamaCustomSdpaDefaultView) DrpoutP() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// IsCausal is the argument is_causal.
+func (v LlamaCustomSdpaDefaultView) IsCausal() ir.Arg {
+	return v.Node.Arg(6)
+}
+
+// Scale is the argument scale.
+func (v LlamaCustomSdpaDefaultView) Scale() ir.Arg {
+	return v.Node.Arg(7)
+}
+
+// LlamaFastHadamardTransformDefaultView names the arguments of llama.fast_hadamard_transform.default.
+type LlamaFastHadamardTransformDefaultView struct {
+	*ir.Node
+}
+
+// AsLlamaFastHadamardTransformDefault is n as llama.fast_hadamard_transform.default; ok is false for other nodes.
+func AsLlamaFastHadamardTransformDefault(n *ir.Node) (v LlamaFastHadamardTransformDefaultView, ok bool) {
+	return LlamaFastHadamardTransformDefaultView{n}, n != nil && n.Op == ops.LlamaFastHadamardTransformDefault
+}
+
+// Mat is the argument mat, nil for None.
+func (v LlamaFastHadamardTransformDefaultView) Mat() *ir.Value {
+	return v.Node.In(0)
+}
+
+// LlamaGatedDeltaRuleDefaultView names the arguments of llama.gated_delta_rule.default.
+type LlamaGatedDeltaRuleDefaultView struct {
+	*ir.Node
+}
+
+// AsLlamaGatedDeltaRuleDefault is n as llama.gated_delta_rule.default; ok is false for other nodes.
+func AsLlamaGatedDeltaRuleDefault(n *ir.Node) (v LlamaGatedDeltaRuleDefaultView, ok bool) {
+	return LlamaGatedDeltaRuleDefaultView{n}, n != nil && n.Op == ops.LlamaGatedDeltaRuleDefault
+}
+
+// Query is the argument query, nil for None.
+func (v LlamaGatedDeltaRuleDefaultView) Query() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Key is the argument key, nil for None.
+func (v LlamaGatedDeltaRuleDefaultView) Key() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Value is the argument value, nil for None.
+func (v LlamaGatedDeltaRuleDefaultView) Value() *ir.Value {
+	return v.Node.In(2)
+}
+
+// Decay is the argument decay, nil for None.
+func (v LlamaGatedDeltaRuleDefaultView) Decay() *ir.Value {
+	return v.Node.In(3)
+}
+
+// Beta is the argument beta, nil for None.
+func (v LlamaGatedDeltaRuleDefaultView) Beta() *ir.Value {
+	return v.Node.In(4)
+}
+
+// InitialState is the argument initial_state, nil for None.
+func (v LlamaGatedDeltaRuleDefaultView) InitialState() *ir.Value {
+	return v.Node.In(5)
+}
+
+// MathCeilDefaultView names the arguments of math.ceil.default.
+type MathCeilDefaultView struct {
+	*ir.Node
+}
+
+// AsMathCeilDefault is n as math.ceil.default; ok is false for other nodes.
+func AsMathCeilDefault(n *ir.Node) (v MathCeilDefaultView, ok bool) {
+	return MathCeilDefaultView{n}, n != nil && n.Op == ops.MathCeilDefault
+}
+
+// A is the argument a.
+func (v MathCeilDefaultView) A() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// MathFloorDefaultView names the arguments of math.floor.default.
+type MathFloorDefaultView struct {
+	*ir.Node
+}
+
+// AsMathFloorDefault is n as math.floor.default; ok is false for other nodes.
+func AsMathFloorDefault(n *ir.Node) (v MathFloorDefaultView, ok bool) {
+	return MathFloorDefaultView{n}, n != nil && n.Op == ops.MathFloorDefault
+}
+
+// A is the argument a.
+func (v MathFloorDefaultView) A() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// MathTruncDefaultView names the arguments of math.trunc.default.
+type MathTruncDefaultView struct {
+	*ir.Node
+}
+
+// AsMathTruncDefault is n as math.trunc.default; ok is false for other nodes.
+func AsMathTruncDefault(n *ir.Node) (v MathTruncDefaultView, ok bool) {
+	return MathTruncDefaultView{n}, n != nil && n.Op == ops.MathTruncDefault
+}
+
+// A is the argument a.
+func (v MathTruncDefaultView) A() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// MlxCustomSdpaDefaultView names the arguments of mlx.custom_sdpa.default.
+type MlxCustomSdpaDefaultView struct {
+	*ir.Node
+}
+
+// AsMlxCustomSdpaDefault is n as mlx.custom_sdpa.default; ok is false for other nodes.
+func AsMlxCustomSdpaDefault(n *ir.Node) (v MlxCustomSdpaDefaultView, ok bool) {
+	return MlxCustomSdpaDefaultView{n}, n != nil && n.Op == ops.MlxCustomSdpaDefault
+}
+
+// Query is the argument query, nil for None.
+func (v MlxCustomSdpaDefaultView) Query() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Key is the argument key, nil for None.
+func (v MlxCustomSdpaDefaultView) Key() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Value is the argument value, nil for None.
+func (v MlxCustomSdpaDefaultView) Value() *ir.Value {
+	return v.Node.In(2)
+}
+
+// StartPos is the argument start_pos.
+func (v MlxCustomSdpaDefaultView) StartPos() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AttnMask is the argument attn_mask, nil for None.
+func (v MlxCustomSdpaDefaultView) AttnMask() *ir.Value {
+	return v.Node.In(4)
+}
+
+// DropoutP is the argument dropout_p.
+func (v MlxCustomSdpaDefaultView) DropoutP() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// IsCausal is the argument is_causal.
+func (v MlxCustomSdpaDefaultView) IsCausal() ir.Arg {
+	return v.Node.Arg(6)
+}
+
+// Scale is the argument scale.
+func (v MlxCustomSdpaDefaultView) Scale() ir.Arg {
+	return v.Node.Arg(7)
+}
+
+// MlxGatherMmDefaultView names the arguments of mlx.gather_mm.default.
+type MlxGatherMmDefaultView struct {
+	*ir.Node
+}
+
+// AsMlxGatherMmDefault is n as mlx.gather_mm.default; ok is false for other nodes.
+func AsMlxGatherMmDefault(n *ir.Node) (v MlxGatherMmDefaultView, ok bool) {
+	return MlxGatherMmDefaultView{n}, n != nil && n.Op == ops.MlxGatherMmDefault
+}
+
+// A is the argument a, nil for None.
+func (v MlxGatherMmDefaultView) A() *ir.Value {
+	return v.Node.In(0)
+}
+
+// B is the argument b, nil for None.
+func (v MlxGatherMmDefaultView) B() *ir.Value {
+	return v.Node.In(1)
+}
+
+// RhsIndices is the argument rhs_indices, nil for None.
+func (v MlxGatherMmDefaultView) RhsIndices() *ir.Value {
+	return v.Node.In(2)
+}
+
+// LhsIndices is the argument lhs_indices, nil for None.
+func (v MlxGatherMmDefaultView) LhsIndices() *ir.Value {
+	return v.Node.In(3)
+}
+
+// SortedIndices is the argument sorted_indices, nil for None.
+func (v MlxGatherMmDefaultView) SortedIndices() *ir.Value {
+	return v.Node.In(4)
+}
+
+// MlxGatherQmmDefaultView names the arguments of mlx.gather_qmm.default.
+type MlxGatherQmmDefaultView struct {
+	*ir.Node
+}
+
+// AsMlxGatherQmmDefault is n as mlx.gather_qmm.default; ok is false for other nodes.
+func AsMlxGatherQmmDefault(n *ir.Node) (v MlxGatherQmmDefaultView, ok bool) {
+	return MlxGatherQmmDefaultView{n}, n != nil && n.Op == ops.MlxGatherQmmDefault
+}
+
+// X is the argument x, nil for None.
+func (v MlxGatherQmmDefaultView) X() *ir.Value {
+	return v.Node.In(0)
+}
+
+// W is the argument w, nil for None.
+func (v MlxGatherQmmDefaultView) W() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Scales is the argument scales, nil for None.
+func (v MlxGatherQmmDefaultView) Scales() *ir.Value {
+	return v.Node.In(2)
+}
+
+// Biases is the argument biases, nil for None.
+func (v MlxGatherQmmDefaultView) Biases() *ir.Value {
+	return v.Node.In(3)
+}
+
+// RhsIndices is the argument rhs_indices, nil for None.
+func (v MlxGatherQmmDefaultView) RhsIndices() *ir.Value {
+	return v.Node.In(4)
+}
+
+// LhsIndices is the argument lhs_indices, nil for None.
+func (v MlxGatherQmmDefaultView) LhsIndices() *ir.Value {
+	return v.Node.In(5)
+}
+
+// Transpose is the argument transpose.
+func (v MlxGatherQmmDefaultView) Transpose() ir.Arg {
+	return v.Node.Arg(6)
+}
+
+// GroupSize is the argument group_size.
+func (v MlxGatherQmmDefaultView) GroupSize() ir.Arg {
+	return v.Node.Arg(7)
+}
+
+// Bits is the argument bits.
+func (v MlxGatherQmmDefaultView) Bits() ir.Arg {
+	return v.Node.Arg(8)
+}
+
+// Mode is the argument mode.
+func (v MlxGatherQmmDefaultView) Mode() ir.Arg {
+	return v.Node.Arg(9)
+}
+
+// SortedIndices is the argument sorted_indices, nil for None.
+func (v MlxGatherQmmDefaultView) SortedIndices() *ir.Value {
+	return v.Node.In(10)
+}
+
+// MlxMoeGatherInputsDefaultView names the arguments of mlx.moe_gather_inputs.default.
+type MlxMoeGatherInputsDefaultView struct {
+	*ir.Node
+}
+
+// AsMlxMoeGatherInputsDefault is n as mlx.moe_gather_inputs.default; ok is false for other nodes.
+func AsMlxMoeGatherInputsDefault(n *ir.Node) (v MlxMoeGatherInputsDefaultView, ok bool) {
+	return MlxMoeGatherInputsDefaultView{n}, n != nil && n.Op == ops.MlxMoeGatherInputsDefault
+}
+
+// X is the argument x, nil for None.
+func (v MlxMoeGatherInputsDefaultView) X() *ir.Value {
+	return v.Node.In(0)
+}
+
+// ExpertIndices is the argument expert_indices, nil for None.
+func (v MlxMoeGatherInputsDefaultView) ExpertIndices() *ir.Value {
+	return v.Node.In(1)
+}
+
+// TopK is the argument top_k.
+func (v MlxMoeGatherInputsDefaultView) TopK() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// SortCutoff is the argument sort_cutoff.
+func (v MlxMoeGatherInputsDefaultView) SortCutoff() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// MlxMoeScatterOutputsDefaultView names the arguments of mlx.moe_scatter_outputs.default.
+type MlxMoeScatterOutputsDefaultView struct {
+	*ir.Node
+}
+
+// AsMlxMoeScatterOutputsDefault is n as mlx.moe_scatter_outputs.default; ok is false for other nodes.
+func AsMlxMoeScatterOutputsDefault(n *ir.Node) (v MlxMoeScatterOutputsDefaultView, ok bool) {
+	return MlxMoeScatterOutputsDefaultView{n}, n != nil && n.Op == ops.MlxMoeScatterOutputsDefault
+}
+
+// Down is the argument down, nil for None.
+func (v MlxMoeScatterOutputsDefaultView) Down() *ir.Value {
+	return v.Node.In(0)
+}
+
+// SortExperts is the argument sort_experts, nil for None.
+func (v MlxMoeScatterOutputsDefaultView) SortExperts() *ir.Value {
+	return v.Node.In(1)
+}
+
+// InvOrder is the argument inv_order, nil for None.
+func (v MlxMoeScatterOutputsDefaultView) InvOrder() *ir.Value {
+	return v.Node.In(2)
+}
+
+// TopK is the argument top_k.
+func (v MlxMoeScatterOutputsDefaultView) TopK() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// MlxRopeDefaultView names the arguments of mlx.rope.default.
+type MlxRopeDefaultView struct {
+	*ir.Node
+}
+
+// AsMlxRopeDefault is n as mlx.rope.default; ok is false for other nodes.
+func AsMlxRopeDefault(n *ir.Node) (v MlxRopeDefaultView, ok bool) {
+	return MlxRopeDefaultView{n}, n != nil && n.Op == ops.MlxRopeDefault
+}
+
+// X is the argument x, nil for None.
+func (v MlxRopeDefaultView) X() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dims is the argument dims.
+func (v MlxRopeDefaultView) Dims() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Pos is the argument pos.
+func (v MlxRopeDefaultView) Pos() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Traditional is the argument traditional.
+func (v MlxRopeDefaultView) Traditional() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Base is the argument base.
+func (v MlxRopeDefaultView) Base() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// Scale is the argument scale.
+func (v MlxRopeDefaultView) Scale() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// Freqs is the argument freqs, nil for None.
+func (v MlxRopeDefaultView) Freqs() *ir.Value {
+	return v.Node.In(6)
+}
+
+// MlxSampleDefaultView names the arguments of mlx.sample.default.
+type MlxSampleDefaultView struct {
+	*ir.Node
+}
+
+// AsMlxSampleDefault is n as mlx.sample.default; ok is false for other nodes.
+func AsMlxSampleDefault(n *ir.Node) (v MlxSampleDefaultView, ok bool) {
+	return MlxSampleDefaultView{n}, n != nil && n.Op == ops.MlxSampleDefault
+}
+
+// Logits is the argument logits, nil for None.
+func (v MlxSampleDefaultView) Logits() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Temperature is the argument temperature, nil for None.
+func (v MlxSampleDefaultView) Temperature() *ir.Value {
+	return v.Node.In(1)
+}
+
+// TopK is the argument top_k, nil for None.
+func (v MlxSampleDefaultView) TopK() *ir.Value {
+	return v.Node.In(2)
+}
+
+// TopP is the argument top_p, nil for None.
+func (v MlxSampleDefaultView) TopP() *ir.Value {
+	return v.Node.In(3)
+}
+
+// Seed is the argument seed, nil for None.
+func (v MlxSampleDefaultView) Seed() *ir.Value {
+	return v.Node.In(4)
+}
+
+// MlxTq4CompressDefaultView names the arguments of mlx.tq4_compress.default.
+type MlxTq4CompressDefaultView struct {
+	*ir.Node
+}
+
+// AsMlxTq4CompressDefault is n as mlx.tq4_compress.default; ok is false for other nodes.
+func AsMlxTq4CompressDefault(n *ir.Node) (v MlxTq4CompressDefaultView, ok bool) {
+	return MlxTq4CompressDefaultView{n}, n != nil && n.Op == ops.MlxTq4CompressDefault
+}
+
+// Values is the argument values, nil for None.
+func (v MlxTq4CompressDefaultView) Values() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Boundaries is the argument boundaries, nil for None.
+func (v MlxTq4CompressDefaultView) Boundaries() *ir.Value {
+	return v.Node.In(1)
+}
+
+// MlxTqDequantDefaultView names the arguments of mlx.tq_dequant.default.
+type MlxTqDequantDefaultView struct {
+	*ir.Node
+}
+
+// AsMlxTqDequantDefault is n as mlx.tq_dequant.default; ok is false for other nodes.
+func AsMlxTqDequantDefault(n *ir.Node) (v MlxTqDequantDefaultView, ok bool) {
+	return MlxTqDequantDefaultView{n}, n != nil && n.Op == ops.MlxTqDequantDefault
+}
+
+// Packed is the argument packed, nil for None.
+func (v MlxTqDequantDefaultView) Packed() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Norms is the argument norms, nil for None.
+func (v MlxTqDequantDefaultView) Norms() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Centroids is the argument centroids, nil for None.
+func (v MlxTqDequantDefaultView) Centroids() *ir.Value {
+	return v.Node.In(2)
+}
+
+// MlxTqNormDefaultView names the arguments of mlx.tq_norm.default.
+type MlxTqNormDefaultView struct {
+	*ir.Node
+}
+
+// AsMlxTqNormDefault is n as mlx.tq_norm.default; ok is false for other nodes.
+func AsMlxTqNormDefault(n *ir.Node) (v MlxTqNormDefaultView, ok bool) {
+	return MlxTqNormDefaultView{n}, n != nil && n.Op == ops.MlxTqNormDefault
+}
+
+// X is the argument x, nil for None.
+func (v MlxTqNormDefaultView) X() *ir.Value {
+	return v.Node.In(0)
+}
+
+// MlxTestVaddDefaultView names the arguments of mlx_test.vadd.default.
+type MlxTestVaddDefaultView struct {
+	*ir.Node
+}
+
+// AsMlxTestVaddDefault is n as mlx_test.vadd.default; ok is false for other nodes.
+func AsMlxTestVaddDefault(n *ir.Node) (v MlxTestVaddDefaultView, ok bool) {
+	return MlxTestVaddDefaultView{n}, n != nil && n.Op == ops.MlxTestVaddDefault
+}
+
+// A is the argument a, nil for None.
+func (v MlxTestVaddDefaultView) A() *ir.Value {
+	return v.Node.In(0)
+}
+
+// B is the argument b, nil for None.
+func (v MlxTestVaddDefaultView) B() *ir.Value {
+	return v.Node.In(1)
+}
+
+// PreprocessTileCropDefaultView names the arguments of preprocess.tile_crop.default.
+type PreprocessTileCropDefaultView struct {
+	*ir.Node
+}
+
+// AsPreprocessTileCropDefault is n as preprocess.tile_crop.default; ok is false for other nodes.
+func AsPreprocessTileCropDefault(n *ir.Node) (v PreprocessTileCropDefaultView, ok bool) {
+	return PreprocessTileCropDefaultView{n}, n != nil && n.Op == ops.PreprocessTileCropDefault
+}
+
+// Input is the argument input, nil for None.
+func (v PreprocessTileCropDefaultView) Input() *ir.Value {
+	return v.Node.In(0)
+}
+
+// TileSize is the argument tile_size.
+func (v PreprocessTileCropDefaultView) TileSize() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// QuantizedDecomposedUnderChooseQparamsPerTokenAsymmetricImplDefaultView names the arguments of quantized_decomposed._choose_qparams_per_token_asymmetric_impl.default.
+type QuantizedDecomposedUnderChooseQparamsPerTokenAsymmetricImplDefaultView struct {
+	*ir.Node
+}
+
+// AsQuantizedDecomposedUnderChooseQparamsPerTokenAsymmetricImplDefault is n as quantized_decomposed._choose_qparams_per_token_asymmetric_impl.default; ok is false for other nodes.
+func AsQuantizedDecomposedUnderChooseQparamsPerTokenAsymmetricImplDefault(n *ir.Node) (v QuantizedDecomposedUnderChooseQparamsPerTokenAsymmetricImplDefaultView, ok bool) {
+	return QuantizedDecomposedUnderChooseQparamsPerTokenAsymmetricImplDefaultView{n}, n != nil && n.Op == ops.QuantizedDecomposedUnderChooseQparamsPerTokenAsymmetricImplDefault
+}
+
+// Input is the argument input, nil for None.
+func (v QuantizedDecomposedUnderChooseQparamsPerTokenAsymmetricImplDefaultView) Input() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dtype is the argument dtype.
+func (v QuantizedDecomposedUnderChooseQparamsPerTokenAsymmetricImplDefaultView) Dtype() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// QuantizedDecomposedAddDefaultView names the arguments of quantized_decomposed.add.default.
+type QuantizedDecomposedAddDefaultView struct {
+	*ir.Node
+}
+
+// AsQuantizedDecomposedAddDefault is n as quantized_decomposed.add.default; ok is false for other nodes.
+func AsQuantizedDecomposedAddDefault(n *ir.Node) (v QuantizedDecomposedAddDefaultView, ok bool) {
+	return QuantizedDecomposedAddDefaultView{n}, n != nil && n.Op == ops.QuantizedDecomposedAddDefault
+}
+
+// A is the argument a, nil for None.
+func (v QuantizedDecomposedAddDefaultView) A() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AScale is the argument a_scale.
+func (v QuantizedDecomposedAddDefaultView) AScale() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AZeroPoint is the argument a_zero_point.
+func (v QuantizedDecomposedAddDefaultView) AZeroPoint() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AQuantMin is the argument a_quant_min.
+func (v QuantizedDecomposedAddDefaultView) AQuantMin() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AQuantMax is the argument a_quant_max.
+func (v QuantizedDecomposedAddDefaultView) AQuantMax() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// B is the argument b, nil for None.
+func (v QuantizedDecomposedAddDefaultView) B() *ir.Value {
+	return v.Node.In(5)
+}
+
+// BScale is the argument b_scale.
+func (v QuantizedDecomposedAddDefaultView) BScale() ir.Arg {
+	return v.Node.Arg(6)
+}
+
+// BZeroPoint is the argument b_zero_point.
+func (v QuantizedDecomposedAddDefaultView) BZeroPoint() ir.Arg {
+	return v.Node.Arg(7)
+}
+
+// BQuantMin is the argument b_quant_min.
+func (v QuantizedDecomposedAddDefaultView) BQuantMin() ir.Arg {
+	return v.Node.Arg(8)
+}
+
+// BQuantMax is the argument b_quant_max.
+func (v QuantizedDecomposedAddDefaultView) BQuantMax() ir.Arg {
+	return v.Node.Arg(9)
+}
+
+// OutScale is the argument out_scale.
+func (v QuantizedDecomposedAddDefaultView) OutScale() ir.Arg {
+	return v.Node.Arg(10)
+}
+
+// OutZeroPoint is the argument out_zero_point.
+func (v QuantizedDecomposedAddDefaultView) OutZeroPoint() ir.Arg {
+	return v.Node.Arg(11)
+}
+
+// OutQuantMin is the argument out_quant_min.
+func (v QuantizedDecomposedAddDefaultView) OutQuantMin() ir.Arg {
+	return v.Node.Arg(12)
+}
+
+// OutQuantMax is the argument out_quant_max.
+func (v QuantizedDecomposedAddDefaultView) OutQuantMax() ir.Arg {
+	return v.Node.Arg(13)
+}
+
+// QuantizedDecomposedAddScalarView names the arguments of quantized_decomposed.add.scalar.
+type QuantizedDecomposedAddScalarView struct {
+	*ir.Node
+}
+
+// AsQuantizedDecomposedAddScalar is n as quantized_decomposed.add.scalar; ok is false for other nodes.
+func AsQuantizedDecomposedAddScalar(n *ir.Node) (v QuantizedDecomposedAddScalarView, ok bool) {
+	return QuantizedDecomposedAddScalarView{n}, n != nil && n.Op == ops.QuantizedDecomposedAddScalar
+}
+
+// Qa is the argument qa, nil for None.
+func (v QuantizedDecomposedAddScalarView) Qa() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AScale is the argument a_scale.
+func (v QuantizedDecomposedAddScalarView) AScale() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AZeroPoint is the argument a_zero_point.
+func (v QuantizedDecomposedAddScalarView) AZeroPoint() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AQuantMin is the argument a_quant_min.
+func (v QuantizedDecomposedAddScalarView) AQuantMin() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AQuantMax is the argument a_quant_max.
+func (v QuantizedDecomposedAddScalarView) AQuantMax() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// ADtype is the argument a_dtype.
+func (v QuantizedDecomposedAddScalarView) ADtype() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// B is the argument b.
+func (v QuantizedDecomposedAddScalarView) B() ir.Arg {
+	return v.Node.Arg(6)
+}
+
+// OutScale is the argument out_scale.
+func (v QuantizedDecomposedAddScalarView) OutScale() ir.Arg {
+	return v.Node.Arg(7)
+}
+
+// OutZeroPoint is the argument out_zero_point.
+func (v QuantizedDecomposedAddScalarView) OutZeroPoint() ir.Arg {
+	return v.Node.Arg(8)
+}
+
+// OutQuantMin is the argument out_quant_min.
+func (v QuantizedDecomposedAddScalarView) OutQuantMin() ir.Arg {
+	return v.Node.Arg(9)
+}
+
+// OutQuantMax is the argument out_quant_max.
+func (v QuantizedDecomposedAddScalarView) OutQuantMax() ir.Arg {
+	return v.Node.Arg(10)
+}
+
+// OutDtype is the argument out_dtype.
+func (v QuantizedDecomposedAddScalarView) OutDtype() ir.Arg {
+	return v.Node.Arg(11)
+}
+
+// QuantizedDecomposedAddReluDefaultView names the arguments of quantized_decomposed.add_relu.default.
+type QuantizedDecomposedAddReluDefaultView struct {
+	*ir.Node
+}
+
+// AsQuantizedDecomposedAddReluDefault is n as quantized_decomposed.add_relu.default; ok is false for other nodes.
+func AsQuantizedDecomposedAddReluDefault(n *ir.Node) (v QuantizedDecomposedAddReluDefaultView, ok bool) {
+	return QuantizedDecomposedAddReluDefaultView{n}, n != nil && n.Op == ops.QuantizedDecomposedAddReluDefault
+}
+
+// A is the argument a, nil for None.
+func (v QuantizedDecomposedAddReluDefaultView) A() *ir.Value {
+	return v.Node.In(0)
+}
+
+// AScale is the argument a_scale.
+func (v QuantizedDecomposedAddReluDefaultView) AScale() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// AZeroPoint is the argument a_zero_point.
+func (v QuantizedDecomposedAddReluDefaultView) AZeroPoint() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// AQuantMin is the argument a_quant_min.
+func (v QuantizedDecomposedAddReluDefaultView) AQuantMin() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// AQuantMax is the argument a_quant_max.
+func (v QuantizedDecomposedAddReluDefaultView) AQuantMax() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// B is the argument b, nil for None.
+func (v QuantizedDecomposedAddReluDefaultView) B() *ir.Value {
+	return v.Node.In(5)
+}
+
+// BScale is the argument b_scale.
+func (v QuantizedDecomposedAddReluDefaultView) BScale() ir.Arg {
+	return v.Node.Arg(6)
+}
+
+// BZeroPoint is the argument b_zero_point.
+func (v QuantizedDecomposedAddReluDefaultView) BZeroPoint() ir.Arg {
+	return v.Node.Arg(7)
+}
+
+// BQuantMin is the argument b_quant_min.
+func (v QuantizedDecomposedAddReluDefaultView) BQuantMin() ir.Arg {
+	return v.Node.Arg(8)
+}
+
+// BQuantMax is the argument b_quant_max.
+func (v QuantizedDecomposedAddReluDefaultView) BQuantMax() ir.Arg {
+	return v.Node.Arg(9)
+}
+
+// OutScale is the argument out_scale.
+func (v QuantizedDecomposedAddReluDefaultView) OutScale() ir.Arg {
+	return v.Node.Arg(10)
+}
+
+// OutZeroPoint is the argument out_zero_point.
+func (v QuantizedDecomposedAddReluDefaultView) OutZeroPoint() ir.Arg {
+	return v.Node.Arg(11)
+}
+
+// OutQuantMin is the argument out_quant_min.
+func (v QuantizedDecomposedAddReluDefaultView) OutQuantMin() ir.Arg {
+	return v.Node.Arg(12)
+}
+
+// OutQuantMax is the argument out_quant_max.
+func (v QuantizedDecomposedAddReluDefaultView) OutQuantMax() ir.Arg {
+	return v.Node.Arg(13)
+}
+
+// QuantizedDecomposedChooseQparamsTensorView names the arguments of quantized_decomposed.choose_qparams.tensor.
+type QuantizedDecomposedChooseQparamsTensorView struct {
+	*ir.Node
+}
+
+// AsQuantizedDecomposedChooseQparamsTensor is n as quantized_decomposed.choose_qparams.tensor; ok is false for other nodes.
+func AsQuantizedDecomposedChooseQparamsTensor(n *ir.Node) (v QuantizedDecomposedChooseQparamsTensorView, ok bool) {
+	return QuantizedDecomposedChooseQparamsTensorView{n}, n != nil && n.Op == ops.QuantizedDecomposedChooseQparamsTensor
+}
+
+// Input is the argument input, nil for None.
+func (v QuantizedDecomposedChooseQparamsTensorView) Input() *ir.Value {
+	return v.Node.In(0)
+}
+
+// QuantMin is the argument quant_min.
+func (v QuantizedDecomposedChooseQparamsTensorView) QuantMin() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// QuantMax is the argument quant_max.
+func (v QuantizedDecomposedChooseQparamsTensorView) QuantMax() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Eps is the argument eps.
+func (v QuantizedDecomposedChooseQparamsTensorView) Eps() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Dtype is the argument dtype.
+func (v QuantizedDecomposedChooseQparamsTensorView) Dtype() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// QuantizedDecomposedChooseQparamsPerTokenDefaultView names the arguments of quantized_decomposed.choose_qparams_per_token.default.
+type QuantizedDecomposedChooseQparamsPerTokenDefaultView struct {
+	*ir.Node
+}
+
+// AsQuantizedDecomposedChooseQparamsPerTokenDefault is n as quantized_decomposed.choose_qparams_per_token.default; ok is false for other nodes.
+func AsQuantizedDecomposedChooseQparamsPerTokenDefault(n *ir.Node) (v QuantizedDecomposedChooseQparamsPerTokenDefaultView, ok bool) {
+	return QuantizedDecomposedChooseQparamsPerTokenDefaultView{n}, n != nil && n.Op == ops.QuantizedDecomposedChooseQparamsPerTokenDefault
+}
+
+// Input is the argument input, nil for None.
+func (v QuantizedDecomposedChooseQparamsPerTokenDefaultView) Input() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dtype is the argument dtype.
+func (v QuantizedDecomposedChooseQparamsPerTokenDefaultView) Dtype() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// QuantizedDecomposedChooseQparamsPerTokenAsymmetricDefaultView names the arguments of quantized_decomposed.choose_qparams_per_token_asymmetric.default.
+type QuantizedDecomposedChooseQparamsPerTokenAsymmetricDefaultView struct {
+	*ir.Node
+}
+
+// AsQuantizedDecomposedChooseQparamsPerTokenAsymmetricDefault is n as quantized_decomposed.choose_qparams_per_token_asymmetric.default; ok is false for other nodes.
+func AsQuantizedDecomposedChooseQparamsPerTokenAsymmetricDefault(n *ir.Node) (v QuantizedDecomposedChooseQparamsPerTokenAsymmetricDefaultView, ok bool) {
+	return QuantizedDecomposedChooseQparamsPerTokenAsymmetricDefaultView{n}, n != nil && n.Op == ops.QuantizedDecomposedChooseQparamsPerTokenAsymmetricDefault
+}
+
+// Input is the argument input, nil for None.
+func (v QuantizedDecomposedChooseQparamsPerTokenAsymmetricDefaultView) Input() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dtype is the argument dtype.
+func (v QuantizedDecomposedChooseQparamsPerTokenAsymmetricDefaultView) Dtype() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// QuantizedDecomposedChooseQparamsSymmetricTensorView names the arguments of quantized_decomposed.choose_qparams_symmetric.tensor.
+type QuantizedDecomposedChooseQparamsSymmetricTensorView struct {
+	*ir.Node
+}
+
+// AsQuantizedDecomposedChooseQparamsSymmetricTensor is n as quantized_decomposed.choose_qparams_symmetric.tensor; ok is false for other nodes.
+func AsQuantizedDecomposedChooseQparamsSymmetricTensor(n *ir.Node) (v QuantizedDecomposedChooseQparamsSymmetricTensorView, ok bool) {
+	return QuantizedDecomposedChooseQparamsSymmetricTensorView{n}, n != nil && n.Op == ops.QuantizedDecomposedChooseQparamsSymmetricTensor
+}
+
+// Input is the argument input, nil for None.
+func (v QuantizedDecomposedChooseQparamsSymmetricTensorView) Input() *ir.Value {
+	return v.Node.In(0)
+}
+
+// QuantMin is the argument quant_min.
+func (v QuantizedDecomposedChooseQparamsSymmetricTensorView) QuantMin() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// QuantMax is the argument quant_max.
+func (v QuantizedDecomposedChooseQparamsSymmetricTensorView) QuantMax() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// Eps is the argument eps.
+func (v QuantizedDecomposedChooseQparamsSymmetricTensorView) Eps() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// Dtype is the argument dtype.
+func (v QuantizedDecomposedChooseQparamsSymmetricTensorView) Dtype() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// QuantizedDecomposedConvertElementTypeNoFuseView names the arguments of quantized_decomposed.convert_element_type.no_fuse.
+type QuantizedDecomposedConvertElementTypeNoFuseView struct {
+	*ir.Node
+}
+
+// AsQuantizedDecomposedConvertElementTypeNoFuse is n as quantized_decomposed.convert_element_type.no_fuse; ok is false for other nodes.
+func AsQuantizedDecomposedConvertElementTypeNoFuse(n *ir.Node) (v QuantizedDecomposedConvertElementTypeNoFuseView, ok bool) {
+	return QuantizedDecomposedConvertElementTypeNoFuseView{n}, n != nil && n.Op == ops.QuantizedDecomposedConvertElementTypeNoFuse
+}
+
+// Input is the argument input, nil for None.
+func (v QuantizedDecomposedConvertElementTypeNoFuseView) Input() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Dtype is the argument dtype.
+func (v QuantizedDecomposedConvertElementTypeNoFuseView) Dtype() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// QuantizedDecomposedDequantizePerChannelDefaultView names the arguments of quantized_decomposed.dequantize_per_channel.default.
+type QuantizedDecomposedDequantizePerChannelDefaultView struct {
+	*ir.Node
+}
+
+// AsQuantizedDecomposedDequantizePerChannelDefault is n as quantized_decomposed.dequantize_per_channel.default; ok is false for other nodes.
+func AsQuantizedDecomposedDequantizePerChannelDefault(n *ir.Node) (v QuantizedDecomposedDequantizePerChannelDefaultView, ok bool) {
+	return QuantizedDecomposedDequantizePerChannelDefaultView{n}, n != nil && n.Op == ops.QuantizedDecomposedDequantizePerChannelDefault
+}
+
+// Input is the argument input, nil for None.
+func (v QuantizedDecomposedDequantizePerChannelDefaultView) Input() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Scales is the argument scales, nil for None.
+func (v QuantizedDecomposedDequantizePerChannelDefaultView) Scales() *ir.Value {
+	return v.Node.In(1)
+}
+
+// ZeroPoints is the argument zero_points, nil for None.
+func (v QuantizedDecomposedDequantizePerChannelDefaultView) ZeroPoints() *ir.Value {
+	return v.Node.In(2)
+}
+
+// Axis is the argument axis.
+func (v QuantizedDecomposedDequantizePerChannelDefaultView) Axis() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// QuantMin is the argument quant_min.
+func (v QuantizedDecomposedDequantizePerChannelDefaultView) QuantMin() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// QuantMax is the argument quant_max.
+func (v QuantizedDecomposedDequantizePerChannelDefaultView) QuantMax() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// Dtype is the argument dtype.
+func (v QuantizedDecomposedDequantizePerChannelDefaultView) Dtype() ir.Arg {
+	return v.Node.Arg(6)
+}
+
+// OutDtype is the argument out_dtype.
+func (v QuantizedDecomposedDequantizePerChannelDefaultView) OutDtype() ir.Arg {
+	return v.Node.Arg(7)
+}
+
+// QuantizedDecomposedDequantizePerChannelGroupDefaultView names the arguments of quantized_decomposed.dequantize_per_channel_group.default.
+type QuantizedDecomposedDequantizePerChannelGroupDefaultView struct {
+	*ir.Node
+}
+
+// AsQuantizedDecomposedDequantizePerChannelGroupDefault is n as quantized_decomposed.dequantize_per_channel_group.default; ok is false for other nodes.
+func AsQuantizedDecomposedDequantizePerChannelGroupDefault(n *ir.Node) (v QuantizedDecomposedDequantizePerChannelGroupDefaultView, ok bool) {
+	return QuantizedDecomposedDequantizePerChannelGroupDefaultView{n}, n != nil && n.Op == ops.QuantizedDecomposedDequantizePerChannelGroupDefault
+}
+
+// Input is the argument input, nil for None.
+func (v QuantizedDecomposedDequantizePerChannelGroupDefaultView) Input() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Scales is the argument scales, nil for None.
+func (v QuantizedDecomposedDequantizePerChannelGroupDefaultView) Scales() *ir.Value {
+	return v.Node.In(1)
+}
+
+// ZeroPoints is the argument zero_points, nil for None.
+func (v QuantizedDecomposedDequantizePerChannelGroupDefaultView) ZeroPoints() *ir.Value {
+	return v.Node.In(2)
+}
+
+// QuantMin is the argument quant_min.
+func (v QuantizedDecomposedDequantizePerChannelGroupDefaultView) QuantMin() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// QuantMax is the argument quant_max.
+func (v QuantizedDecomposedDequantizePerChannelGroupDefaultView) QuantMax() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// Dtype is the argument dtype.
+func (v QuantizedDecomposedDequantizePerChannelGroupDefaultView) Dtype() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// GroupSize is the argument group_size.
+func (v QuantizedDecomposedDequantizePerChannelGroupDefaultView) GroupSize() ir.Arg {
+	return v.Node.Arg(6)
+}
+
+// OutputDtype is the argument output_dtype.
+func (v QuantizedDecomposedDequantizePerChannelGroupDefaultView) OutputDtype() ir.Arg {
+	return v.Node.Arg(7)
+}
+
+// QuantizedDecomposedDequantizePerTensorDefaultView names the arguments of quantized_decomposed.dequantize_per_tensor.default.
+type QuantizedDecomposedDequantizePerTensorDefaultView struct {
+	*ir.Node
+}
+
+// AsQuantizedDecomposedDequantizePerTensorDefault is n as quantized_decomposed.dequantize_per_tensor.default; ok is false for other nodes.
+func AsQuantizedDecomposedDequantizePerTensorDefault(n *ir.Node) (v QuantizedDecomposedDequantizePerTensorDefaultView, ok bool) {
+	return QuantizedDecomposedDequantizePerTensorDefaultView{n}, n != nil && n.Op == ops.QuantizedDecomposedDequantizePerTensorDefault
+}
+
+// Input is the argument input, nil for None.
+func (v QuantizedDecomposedDequantizePerTensorDefaultView) Input() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Scale is the argument scale.
+func (v QuantizedDecomposedDequantizePerTensorDefaultView) Scale() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// ZeroPoint is the argument zero_point.
+func (v QuantizedDecomposedDequantizePerTensorDefaultView) ZeroPoint() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// QuantMin is the argument quant_min.
+func (v QuantizedDecomposedDequantizePerTensorDefaultView) QuantMin() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// QuantMax is the argument quant_max.
+func (v QuantizedDecomposedDequantizePerTensorDefaultView) QuantMax() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// Dtype is the argument dtype.
+func (v QuantizedDecomposedDequantizePerTensorDefaultView) Dtype() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// OutDtype is the argument out_dtype.
+func (v QuantizedDecomposedDequantizePerTensorDefaultView) OutDtype() ir.Arg {
+	return v.Node.Arg(6)
+}
+
+// QuantizedDecomposedDequantizePerTensorTensorView names the arguments of quantized_decomposed.dequantize_per_tensor.tensor.
+type QuantizedDecomposedDequantizePerTensorTensorView struct {
+	*ir.Node
+}
+
+// AsQuantizedDecomposedDequantizePerTensorTensor is n as quantized_decomposed.dequantize_per_tensor.tensor; ok is false for other nodes.
+func AsQuantizedDecomposedDequantizePerTensorTensor(n *ir.Node) (v QuantizedDecomposedDequantizePerTensorTensorView, ok bool) {
+	return QuantizedDecomposedDequantizePerTensorTensorView{n}, n != nil && n.Op == ops.QuantizedDecomposedDequantizePerTensorTensor
+}
+
+// Input is the argument input, nil for None.
+func (v QuantizedDecomposedDequantizePerTensorTensorView) Input() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Scale is the argument scale, nil for None.
+func (v QuantizedDecomposedDequantizePerTensorTensorView) Scale() *ir.Value {
+	return v.Node.In(1)
+}
+
+// ZeroPoint is the argument zero_point, nil for None.
+func (v QuantizedDecomposedDequantizePerTensorTensorView) ZeroPoint() *ir.Value {
+	return v.Node.In(2)
+}
+
+// QuantMin is the argument quant_min.
+func (v QuantizedDecomposedDequantizePerTensorTensorView) QuantMin() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// QuantMax is the argument quant_max.
+func (v QuantizedDecomposedDequantizePerTensorTensorView) QuantMax() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// Dtype is the argument dtype.
+func (v QuantizedDecomposedDequantizePerTensorTensorView) Dtype() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// OutDtype is the argument out_dtype.
+func (v QuantizedDecomposedDequantizePerTensorTensorView) OutDtype() ir.Arg {
+	return v.Node.Arg(6)
+}
+
+// QuantizedDecomposedDequantizePerTensorTensor2View names the arguments of quantized_decomposed.dequantize_per_tensor.tensor2.
+type QuantizedDecomposedDequantizePerTensorTensor2View struct {
+	*ir.Node
+}
+
+// AsQuantizedDecomposedDequantizePerTensorTensor2 is n as quantized_decomposed.dequantize_per_tensor.tensor2; ok is false for other nodes.
+func AsQuantizedDecomposedDequantizePerTensorTensor2(n *ir.Node) (v QuantizedDecomposedDequantizePerTensorTensor2View, ok bool) {
+	return QuantizedDecomposedDequantizePerTensorTensor2View{n}, n != nil && n.Op == ops.QuantizedDecomposedDequantizePerTensorTensor2
+}
+
+// Input is the argument input, nil for None.
+func (v QuantizedDecomposedDequantizePerTensorTensor2View) Input() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Scale is the argument scale, nil for None.
+func (v QuantizedDecomposedDequantizePerTensorTensor2View) Scale() *ir.Value {
+	return v.Node.In(1)
+}
+
+// ZeroPoint is the argument zero_point, nil for None.
+func (v QuantizedDecomposedDequantizePerTensorTensor2View) ZeroPoint() *ir.Value {
+	return v.Node.In(2)
+}
+
+// QuantMin is the argument quant_min, nil for None.
+func (v QuantizedDecomposedDequantizePerTensorTensor2View) QuantMin() *ir.Value {
+	return v.Node.In(3)
+}
+
+// QuantMax is the argument quant_max, nil for None.
+func (v QuantizedDecomposedDequantizePerTensorTensor2View) QuantMax() *ir.Value {
+	return v.Node.In(4)
+}
+
+// Dtype is the argument dtype.
+func (v QuantizedDecomposedDequantizePerTensorTensor2View) Dtype() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// OutDtype is the argument out_dtype.
+func (v QuantizedDecomposedDequantizePerTensorTensor2View) OutDtype() ir.Arg {
+	return v.Node.Arg(6)
+}
+
+// QuantizedDecomposedDequantizePerTokenDefaultView names the arguments of quantized_decomposed.dequantize_per_token.default.
+type QuantizedDecomposedDequantizePerTokenDefaultView struct {
+	*ir.Node
+}
+
+// AsQuantizedDecomposedDequantizePerTokenDefault is n as quantized_decomposed.dequantize_per_token.default; ok is false for other nodes.
+func AsQuantizedDecomposedDequantizePerTokenDefault(n *ir.Node) (v QuantizedDecomposedDequantizePerTokenDefaultView, ok bool) {
+	return QuantizedDecomposedDequantizePerTokenDefaultView{n}, n != nil && n.Op == ops.QuantizedDecomposedDequantizePerTokenDefault
+}
+
+// Input is the argument input, nil for None.
+func (v QuantizedDecomposedDequantizePerTokenDefaultView) Input() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Scales is the argument scales, nil for None.
+func (v QuantizedDecomposedDequantizePerTokenDefaultView) Scales() *ir.Value {
+	return v.Node.In(1)
+}
+
+// ZeroPoints is the argument zero_points, nil for None.
+func (v QuantizedDecomposedDequantizePerTokenDefaultView) ZeroPoints() *ir.Value {
+	return v.Node.In(2)
+}
+
+// QuantMin is the argument quant_min.
+func (v QuantizedDecomposedDequantizePerTokenDefaultView) QuantMin() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// QuantMax is the argument quant_max.
+func (v QuantizedDecomposedDequantizePerTokenDefaultView) QuantMax() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// Dtype is the argument dtype.
+func (v QuantizedDecomposedDequantizePerTokenDefaultView) Dtype() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// OutputDtype is the argument output_dtype.
+func (v QuantizedDecomposedDequantizePerTokenDefaultView) OutputDtype() ir.Arg {
+	return v.Node.Arg(6)
+}
+
+// QuantizedDecomposedEmbedding2bitDefaultView names the arguments of quantized_decomposed.embedding_2bit.default.
+type QuantizedDecomposedEmbedding2bitDefaultView struct {
+	*ir.Node
+}
+
+// AsQuantizedDecomposedEmbedding2bitDefault is n as quantized_decomposed.embedding_2bit.default; ok is false for other nodes.
+func AsQuantizedDecomposedEmbedding2bitDefault(n *ir.Node) (v QuantizedDecomposedEmbedding2bitDefaultView, ok bool) {
+	return QuantizedDecomposedEmbedding2bitDefaultView{n}, n != nil && n.Op == ops.QuantizedDecomposedEmbedding2bitDefault
+}
+
+// Weight is the argument weight, nil for None.
+func (v QuantizedDecomposedEmbedding2bitDefaultView) Weight() *ir.Value {
+	return v.Node.In(0)
+}
+
+// WeightScales is the argument weight_scales, nil for None.
+func (v QuantizedDecomposedEmbedding2bitDefaultView) WeightScales() *ir.Value {
+	return v.Node.In(1)
+}
+
+// WeightZeroPoints is the argument weight_zero_points, nil for None.
+func (v QuantizedDecomposedEmbedding2bitDefaultView) WeightZeroPoints() *ir.Value {
+	return v.Node.In(2)
+}
+
+// WeightQuantMin is the argument weight_quant_min.
+func (v QuantizedDecomposedEmbedding2bitDefaultView) WeightQuantMin() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// WeightQuantMax is the argument weight_quant_max.
+func (v QuantizedDecomposedEmbedding2bitDefaultView) WeightQuantMax() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// Indices is the argument indices, nil for None.
+func (v QuantizedDecomposedEmbedding2bitDefaultView) Indices() *ir.Value {
+	return v.Node.In(5)
+}
+
+// QuantizedDecomposedEmbedding2bitDtypeView names the arguments of quantized_decomposed.embedding_2bit.dtype.
+type QuantizedDecomposedEmbedding2bitDtypeView struct {
+	*ir.Node
+}
+
+// AsQuantizedDecomposedEmbedding2bitDtype is n as quantized_decomposed.embedding_2bit.dtype; ok is false for other nodes.
+func AsQuantizedDecomposedEmbedding2bitDtype(n *ir.Node) (v QuantizedDecomposedEmbedding2bitDtypeView, ok bool) {
+	return QuantizedDecomposedEmbedding2bitDtypeView{n}, n != nil && n.Op == ops.QuantizedDecomposedEmbedding2bitDtype
+}
+
+// Weight is the argument weight, nil for None.
+func (v QuantizedDecomposedEmbedding2bitDtypeView) Weight() *ir.Value {
+	return v.Node.In(0)
+}
+
+// WeightScales is the argument weight_scales, nil for None.
+func (v QuantizedDecomposedEmbedding2bitDtypeView) WeightScales() *ir.Value {
+	return v.Node.In(1)
+}
+
+// WeightZeroPoints is the argument weight_zero_points, nil for None.
+func (v QuantizedDecomposedEmbedding2bitDtypeView) WeightZeroPoints() *ir.Value {
+	return v.Node.In(2)
+}
+
+// WeightQuantMin is the argument weight_quant_min.
+func (v QuantizedDecomposedEmbedding2bitDtypeView) WeightQuantMin() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// WeightQuantMax is the argument weight_quant_max.
+func (v QuantizedDecomposedEmbedding2bitDtypeView) WeightQuantMax() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// Indices is the argument indices, nil for None.
+func (v QuantizedDecomposedEmbedding2bitDtypeView) Indices() *ir.Value {
+	return v.Node.In(5)
+}
+
+// Dtype is the argument dtype.
+func (v QuantizedDecomposedEmbedding2bitDtypeView) Dtype() ir.Arg {
+	return v.Node.Arg(6)
+}
+
+// QuantizedDecomposedEmbedding4bitDefaultView names the arguments of quantized_decomposed.embedding_4bit.default.
+type QuantizedDecomposedEmbedding4bitDefaultView struct {
+	*ir.Node
+}
+
+// AsQuantizedDecomposedEmbedding4bitDefault is n as quantized_decomposed.embedding_4bit.default; ok is false for other nodes.
+func AsQuantizedDecomposedEmbedding4bitDefault(n *ir.Node) (v QuantizedDecomposedEmbedding4bitDefaultView, ok bool) {
+	return QuantizedDecomposedEmbedding4bitDefaultView{n}, n != nil && n.Op == ops.QuantizedDecomposedEmbedding4bitDefault
+}
+
+// Weight is the argument weight, nil for None.
+func (v QuantizedDecomposedEmbedding4bitDefaultView) Weight() *ir.Value {
+	return v.Node.In(0)
+}
+
+// WeightScales is the argument weight_scales, nil for None.
+func (v QuantizedDecomposedEmbedding4bitDefaultView) WeightScales() *ir.Value {
+	return v.Node.In(1)
+}
+
+// WeightZeroPoints is the argument weight_zero_points, nil for None.
+func (v QuantizedDecomposedEmbedding4bitDefaultView) WeightZeroPoints() *ir.Value {
+	return v.Node.In(2)
+}
+
+// WeightQuantMin is the argument weight_quant_min.
+func (v QuantizedDecomposedEmbedding4bitDefaultView) WeightQuantMin() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// WeightQuantMax is the argument weight_quant_max.
+func (v QuantizedDecomposedEmbedding4bitDefaultView) WeightQuantMax() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// Indices is the argument indices, nil for None.
+func (v QuantizedDecomposedEmbedding4bitDefaultView) Indices() *ir.Value {
+	return v.Node.In(5)
+}
+
+// QuantizedDecomposedEmbedding4bitDtypeView names the arguments of quantized_decomposed.embedding_4bit.dtype.
+type QuantizedDecomposedEmbedding4bitDtypeView struct {
+	*ir.Node
+}
+
+// AsQuantizedDecomposedEmbedding4bitDtype is n as quantized_decomposed.embedding_4bit.dtype; ok is false for other nodes.
+func AsQuantizedDecomposedEmbedding4bitDtype(n *ir.Node) (v QuantizedDecomposedEmbedding4bitDtypeView, ok bool) {
+	return QuantizedDecomposedEmbedding4bitDtypeView{n}, n != nil && n.Op == ops.QuantizedDecomposedEmbedding4bitDtype
+}
+
+// Weight is the argument weight, nil for None.
+func (v QuantizedDecomposedEmbedding4bitDtypeView) Weight() *ir.Value {
+	return v.Node.In(0)
+}
+
+// WeightScales is the argument weight_scales, nil for None.
+func (v QuantizedDecomposedEmbedding4bitDtypeView) WeightScales() *ir.Value {
+	return v.Node.In(1)
+}
+
+// WeightZeroPoints is the argument weight_zero_points, nil for None.
+func (v QuantizedDecomposedEmbedding4bitDtypeView) WeightZeroPoints() *ir.Value {
+	return v.Node.In(2)
+}
+
+// WeightQuantMin is the argument weight_quant_min.
+func (v QuantizedDecomposedEmbedding4bitDtypeView) WeightQuantMin() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// WeightQuantMax is the argument weight_quant_max.
+func (v QuantizedDecomposedEmbedding4bitDtypeView) WeightQuantMax() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// Indices is the argument indices, nil for None.
+func (v QuantizedDecomposedEmbedding4bitDtypeView) Indices() *ir.Value {
+	return v.Node.In(5)
+}
+
+// Dtype is the argument dtype.
+func (v QuantizedDecomposedEmbedding4bitDtypeView) Dtype() ir.Arg {
+	return v.Node.Arg(6)
+}
+
+// QuantizedDecomposedEmbeddingByteDefaultView names the arguments of quantized_decomposed.embedding_byte.default.
+type QuantizedDecomposedEmbeddingByteDefaultView struct {
+	*ir.Node
+}
+
+// AsQuantizedDecomposedEmbeddingByteDefault is n as quantized_decomposed.embedding_byte.default; ok is false for other nodes.
+func AsQuantizedDecomposedEmbeddingByteDefault(n *ir.Node) (v QuantizedDecomposedEmbeddingByteDefaultView, ok bool) {
+	return QuantizedDecomposedEmbeddingByteDefaultView{n}, n != nil && n.Op == ops.QuantizedDecomposedEmbeddingByteDefault
+}
+
+// Weight is the argument weight, nil for None.
+func (v QuantizedDecomposedEmbeddingByteDefaultView) Weight() *ir.Value {
+	return v.Node.In(0)
+}
+
+// WeightScales is the argument weight_scales, nil for None.
+func (v QuantizedDecomposedEmbeddingByteDefaultView) WeightScales() *ir.Value {
+	return v.Node.In(1)
+}
+
+// WeightZeroPoints is the argument weight_zero_points, nil for None.
+func (v QuantizedDecomposedEmbeddingByteDefaultView) WeightZeroPoints() *ir.Value {
+	return v.Node.In(2)
+}
+
+// WeightQuantMin is the argument weight_quant_min.
+func (v QuantizedDecomposedEmbeddingByteDefaultView) WeightQuantMin() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// WeightQuantMax is the argument weight_quant_max.
+func (v QuantizedDecomposedEmbeddingByteDefaultView) WeightQuantMax() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// Indices is the argument indices, nil for None.
+func (v QuantizedDecomposedEmbeddingByteDefaultView) Indices() *ir.Value {
+	return v.Node.In(5)
+}
+
+// QuantizedDecomposedEmbeddingByteDtypeView names the arguments of quantized_decomposed.embedding_byte.dtype.
+type QuantizedDecomposedEmbeddingByteDtypeView struct {
+	*ir.Node
+}
+
+// AsQuantizedDecomposedEmbeddingByteDtype is n as quantized_decomposed.embedding_byte.dtype; ok is false for other nodes.
+func AsQuantizedDecomposedEmbeddingByteDtype(n *ir.Node) (v QuantizedDecomposedEmbeddingByteDtypeView, ok bool) {
+	return QuantizedDecomposedEmbeddingByteDtypeView{n}, n != nil && n.Op == ops.QuantizedDecomposedEmbeddingByteDtype
+}
+
+// Weight is the argument weight, nil for None.
+func (v QuantizedDecomposedEmbeddingByteDtypeView) Weight() *ir.Value {
+	return v.Node.In(0)
+}
+
+// WeightScales is the argument weight_scales, nil for None.
+func (v QuantizedDecomposedEmbeddingByteDtypeView) WeightScales() *ir.Value {
+	return v.Node.In(1)
+}
+
+// WeightZeroPoints is the argument weight_zero_points, nil for None.
+func (v QuantizedDecomposedEmbeddingByteDtypeView) WeightZeroPoints() *ir.Value {
+	return v.Node.In(2)
+}
+
+// WeightQuantMin is the argument weight_quant_min.
+func (v QuantizedDecomposedEmbeddingByteDtypeView) WeightQuantMin() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// WeightQuantMax is the argument weight_quant_max.
+func (v QuantizedDecomposedEmbeddingByteDtypeView) WeightQuantMax() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// Indices is the argument indices, nil for None.
+func (v QuantizedDecomposedEmbeddingByteDtypeView) Indices() *ir.Value {
+	return v.Node.In(5)
+}
+
+// Dtype is the argument dtype.
+func (v QuantizedDecomposedEmbeddingByteDtypeView) Dtype() ir.Arg {
+	return v.Node.Arg(6)
+}
+
+// QuantizedDecomposedFakeQuantPerChannelDefaultView names the arguments of quantized_decomposed.fake_quant_per_channel.default.
+type QuantizedDecomposedFakeQuantPerChannelDefaultView struct {
+	*ir.Node
+}
+
+// AsQuantizedDecomposedFakeQuantPerChannelDefault is n as quantized_decomposed.fake_quant_per_channel.default; ok is false for other nodes.
+func AsQuantizedDecomposedFakeQuantPerChannelDefault(n *ir.Node) (v QuantizedDecomposedFakeQuantPerChannelDefaultView, ok bool) {
+	return QuantizedDecomposedFakeQuantPerChannelDefaultView{n}, n != nil && n.Op == ops.QuantizedDecomposedFakeQuantPerChannelDefault
+}
+
+// Input is the argument input, nil for None.
+func (v QuantizedDecomposedFakeQuantPerChannelDefaultView) Input() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Scales is the argument scales, nil for None.
+func (v QuantizedDecomposedFakeQuantPerChannelDefaultView) Scales() *ir.Value {
+	return v.Node.In(1)
+}
+
+// ZeroPoints is the argument zero_points, nil for None.
+func (v QuantizedDecomposedFakeQuantPerChannelDefaultView) ZeroPoints() *ir.Value {
+	return v.Node.In(2)
+}
+
+// Axis is the argument axis.
+func (v QuantizedDecomposedFakeQuantPerChannelDefaultView) Axis() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// QuantMin is the argument quant_min.
+func (v QuantizedDecomposedFakeQuantPerChannelDefaultView) QuantMin() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// QuantMax is the argument quant_max.
+func (v QuantizedDecomposedFakeQuantPerChannelDefaultView) QuantMax() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// QuantizedDecomposedMixedLinearDefaultView names the arguments of quantized_decomposed.mixed_linear.default.
+type QuantizedDecomposedMixedLinearDefaultView struct {
+	*ir.Node
+}
+
+// AsQuantizedDecomposedMixedLinearDefault is n as quantized_decomposed.mixed_linear.default; ok is false for other nodes.
+func AsQuantizedDecomposedMixedLinearDefault(n *ir.Node) (v QuantizedDecomposedMixedLinearDefaultView, ok bool) {
+	return QuantizedDecomposedMixedLinearDefaultView{n}, n != nil && n.Op == ops.QuantizedDecomposedMixedLinearDefault
+}
+
+// Input is the argument input, nil for None.
+func (v QuantizedDecomposedMixedLinearDefaultView) Input() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Weight is the argument weight, nil for None.
+func (v QuantizedDecomposedMixedLinearDefaultView) Weight() *ir.Value {
+	return v.Node.In(1)
+}
+
+// WeightScales is the argument weight_scales, nil for None.
+func (v QuantizedDecomposedMixedLinearDefaultView) WeightScales() *ir.Value {
+	return v.Node.In(2)
+}
+
+// WeightZeroPoints is the argument weight_zero_points, nil for None.
+func (v QuantizedDecomposedMixedLinearDefaultView) WeightZeroPoints() *ir.Value {
+	return v.Node.In(3)
+}
+
+// Dtype is the argument dtype.
+func (v QuantizedDecomposedMixedLinearDefaultView) Dtype() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// QuantizedDecomposedMixedMmDefaultView names the arguments of quantized_decomposed.mixed_mm.default.
+type QuantizedDecomposedMixedMmDefaultView struct {
+	*ir.Node
+}
+
+// AsQuantizedDecomposedMixedMmDefault is n as quantized_decomposed.mixed_mm.default; ok is false for other nodes.
+func AsQuantizedDecomposedMixedMmDefault(n *ir.Node) (v QuantizedDecomposedMixedMmDefaultView, ok bool) {
+	return QuantizedDecomposedMixedMmDefaultView{n}, n != nil && n.Op == ops.QuantizedDecomposedMixedMmDefault
+}
+
+// Input is the argument input, nil for None.
+func (v QuantizedDecomposedMixedMmDefaultView) Input() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Weight is the argument weight, nil for None.
+func (v QuantizedDecomposedMixedMmDefaultView) Weight() *ir.Value {
+	return v.Node.In(1)
+}
+
+// WeightScales is the argument weight_scales, nil for None.
+func (v QuantizedDecomposedMixedMmDefaultView) WeightScales() *ir.Value {
+	return v.Node.In(2)
+}
+
+// WeightZeroPoints is the argument weight_zero_points, nil for None.
+func (v QuantizedDecomposedMixedMmDefaultView) WeightZeroPoints() *ir.Value {
+	return v.Node.In(3)
+}
+
+// QuantizedDecomposedQuantizePerChannelDefaultView names the arguments of quantized_decomposed.quantize_per_channel.default.
+type QuantizedDecomposedQuantizePerChannelDefaultView struct {
+	*ir.Node
+}
+
+// AsQuantizedDecomposedQuantizePerChannelDefault is n as quantized_decomposed.quantize_per_channel.default; ok is false for other nodes.
+func AsQuantizedDecomposedQuantizePerChannelDefault(n *ir.Node) (v QuantizedDecomposedQuantizePerChannelDefaultView, ok bool) {
+	return QuantizedDecomposedQuantizePerChannelDefaultView{n}, n != nil && n.Op == ops.QuantizedDecomposedQuantizePerChannelDefault
+}
+
+// Input is the argument input, nil for None.
+func (v QuantizedDecomposedQuantizePerChannelDefaultView) Input() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Scales is the argument scales, nil for None.
+func (v QuantizedDecomposedQuantizePerChannelDefaultView) Scales() *ir.Value {
+	return v.Node.In(1)
+}
+
+// ZeroPoints is the argument zero_points, nil for None.
+func (v QuantizedDecomposedQuantizePerChannelDefaultView) ZeroPoints() *ir.Value {
+	return v.Node.In(2)
+}
+
+// Axis is the argument axis.
+func (v QuantizedDecomposedQuantizePerChannelDefaultView) Axis() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// QuantMin is the argument quant_min.
+func (v QuantizedDecomposedQuantizePerChannelDefaultView) QuantMin() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// QuantMax is the argument quant_max.
+func (v QuantizedDecomposedQuantizePerChannelDefaultView) QuantMax() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// Dtype is the argument dtype.
+func (v QuantizedDecomposedQuantizePerChannelDefaultView) Dtype() ir.Arg {
+	return v.Node.Arg(6)
+}
+
+// QuantizedDecomposedQuantizePerChannelGroupDefaultView names the arguments of quantized_decomposed.quantize_per_channel_group.default.
+type QuantizedDecomposedQuantizePerChannelGroupDefaultView struct {
+	*ir.Node
+}
+
+// AsQuantizedDecomposedQuantizePerChannelGroupDefault is n as quantized_decomposed.quantize_per_channel_group.default; ok is false for other nodes.
+func AsQuantizedDecomposedQuantizePerChannelGroupDefault(n *ir.Node) (v QuantizedDecomposedQuantizePerChannelGroupDefaultView, ok bool) {
+	return QuantizedDecomposedQuantizePerChannelGroupDefaultView{n}, n != nil && n.Op == ops.QuantizedDecomposedQuantizePerChannelGroupDefault
+}
+
+// Input is the argument input, nil for None.
+func (v QuantizedDecomposedQuantizePerChannelGroupDefaultView) Input() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Scales is the argument scales, nil for None.
+func (v QuantizedDecomposedQuantizePerChannelGroupDefaultView) Scales() *ir.Value {
+	return v.Node.In(1)
+}
+
+// ZeroPoints is the argument zero_points, nil for None.
+func (v QuantizedDecomposedQuantizePerChannelGroupDefaultView) ZeroPoints() *ir.Value {
+	return v.Node.In(2)
+}
+
+// QuantMin is the argument quant_min.
+func (v QuantizedDecomposedQuantizePerChannelGroupDefaultView) QuantMin() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// QuantMax is the argument quant_max.
+func (v QuantizedDecomposedQuantizePerChannelGroupDefaultView) QuantMax() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// Dtype is the argument dtype.
+func (v QuantizedDecomposedQuantizePerChannelGroupDefaultView) Dtype() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// GroupSize is the argument group_size.
+func (v QuantizedDecomposedQuantizePerChannelGroupDefaultView) GroupSize() ir.Arg {
+	return v.Node.Arg(6)
+}
+
+// QuantizedDecomposedQuantizePerTensorDefaultView names the arguments of quantized_decomposed.quantize_per_tensor.default.
+type QuantizedDecomposedQuantizePerTensorDefaultView struct {
+	*ir.Node
+}
+
+// AsQuantizedDecomposedQuantizePerTensorDefault is n as quantized_decomposed.quantize_per_tensor.default; ok is false for other nodes.
+func AsQuantizedDecomposedQuantizePerTensorDefault(n *ir.Node) (v QuantizedDecomposedQuantizePerTensorDefaultView, ok bool) {
+	return QuantizedDecomposedQuantizePerTensorDefaultView{n}, n != nil && n.Op == ops.QuantizedDecomposedQuantizePerTensorDefault
+}
+
+// Input is the argument input, nil for None.
+func (v QuantizedDecomposedQuantizePerTensorDefaultView) Input() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Scale is the argument scale.
+func (v QuantizedDecomposedQuantizePerTensorDefaultView) Scale() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// ZeroPoint is the argument zero_point.
+func (v QuantizedDecomposedQuantizePerTensorDefaultView) ZeroPoint() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// QuantMin is the argument quant_min.
+func (v QuantizedDecomposedQuantizePerTensorDefaultView) QuantMin() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// QuantMax is the argument quant_max.
+func (v QuantizedDecomposedQuantizePerTensorDefaultView) QuantMax() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// Dtype is the argument dtype.
+func (v QuantizedDecomposedQuantizePerTensorDefaultView) Dtype() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// QuantizedDecomposedQuantizePerTensorTensorView names the arguments of quantized_decomposed.quantize_per_tensor.tensor.
+type QuantizedDecomposedQuantizePerTensorTensorView struct {
+	*ir.Node
+}
+
+// AsQuantizedDecomposedQuantizePerTensorTensor is n as quantized_decomposed.quantize_per_tensor.tensor; ok is false for other nodes.
+func AsQuantizedDecomposedQuantizePerTensorTensor(n *ir.Node) (v QuantizedDecomposedQuantizePerTensorTensorView, ok bool) {
+	return QuantizedDecomposedQuantizePerTensorTensorView{n}, n != nil && n.Op == ops.QuantizedDecomposedQuantizePerTensorTensor
+}
+
+// Input is the argument input, nil for None.
+func (v QuantizedDecomposedQuantizePerTensorTensorView) Input() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Scale is the argument scale, nil for None.
+func (v QuantizedDecomposedQuantizePerTensorTensorView) Scale() *ir.Value {
+	return v.Node.In(1)
+}
+
+// ZeroPoint is the argument zero_point, nil for None.
+func (v QuantizedDecomposedQuantizePerTensorTensorView) ZeroPoint() *ir.Value {
+	return v.Node.In(2)
+}
+
+// QuantMin is the argument quant_min.
+func (v QuantizedDecomposedQuantizePerTensorTensorView) QuantMin() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// QuantMax is the argument quant_max.
+func (v QuantizedDecomposedQuantizePerTensorTensorView) QuantMax() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// Dtype is the argument dtype.
+func (v QuantizedDecomposedQuantizePerTensorTensorView) Dtype() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// QuantizedDecomposedQuantizePerTensorTensor2View names the arguments of quantized_decomposed.quantize_per_tensor.tensor2.
+type QuantizedDecomposedQuantizePerTensorTensor2View struct {
+	*ir.Node
+}
+
+// AsQuantizedDecomposedQuantizePerTensorTensor2 is n as quantized_decomposed.quantize_per_tensor.tensor2; ok is false for other nodes.
+func AsQuantizedDecomposedQuantizePerTensorTensor2(n *ir.Node) (v QuantizedDecomposedQuantizePerTensorTensor2View, ok bool) {
+	return QuantizedDecomposedQuantizePerTensorTensor2View{n}, n != nil && n.Op == ops.QuantizedDecomposedQuantizePerTensorTensor2
+}
+
+// Input is the argument input, nil for None.
+func (v QuantizedDecomposedQuantizePerTensorTensor2View) Input() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Scale is the argument scale, nil for None.
+func (v QuantizedDecomposedQuantizePerTensorTensor2View) Scale() *ir.Value {
+	return v.Node.In(1)
+}
+
+// ZeroPoint is the argument zero_point, nil for None.
+func (v QuantizedDecomposedQuantizePerTensorTensor2View) ZeroPoint() *ir.Value {
+	return v.Node.In(2)
+}
+
+// QuantMin is the argument quant_min, nil for None.
+func (v QuantizedDecomposedQuantizePerTensorTensor2View) QuantMin() *ir.Value {
+	return v.Node.In(3)
+}
+
+// QuantMax is the argument quant_max, nil for None.
+func (v QuantizedDecomposedQuantizePerTensorTensor2View) QuantMax() *ir.Value {
+	return v.Node.In(4)
+}
+
+// Dtype is the argument dtype.
+func (v QuantizedDecomposedQuantizePerTensorTensor2View) Dtype() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// QuantizedDecomposedQuantizePerTokenDefaultView names the arguments of quantized_decomposed.quantize_per_token.default.
+type QuantizedDecomposedQuantizePerTokenDefaultView struct {
+	*ir.Node
+}
+
+// AsQuantizedDecomposedQuantizePerTokenDefault is n as quantized_decomposed.quantize_per_token.default; ok is false for other nodes.
+func AsQuantizedDecomposedQuantizePerTokenDefault(n *ir.Node) (v QuantizedDecomposedQuantizePerTokenDefaultView, ok bool) {
+	return QuantizedDecomposedQuantizePerTokenDefaultView{n}, n != nil && n.Op == ops.QuantizedDecomposedQuantizePerTokenDefault
+}
+
+// Input is the argument input, nil for None.
+func (v QuantizedDecomposedQuantizePerTokenDefaultView) Input() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Scales is the argument scales, nil for None.
+func (v QuantizedDecomposedQuantizePerTokenDefaultView) Scales() *ir.Value {
+	return v.Node.In(1)
+}
+
+// ZeroPoints is the argument zero_points, nil for None.
+func (v QuantizedDecomposedQuantizePerTokenDefaultView) ZeroPoints() *ir.Value {
+	return v.Node.In(2)
+}
+
+// QuantMin is the argument quant_min.
+func (v QuantizedDecomposedQuantizePerTokenDefaultView) QuantMin() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// QuantMax is the argument quant_max.
+func (v QuantizedDecomposedQuantizePerTokenDefaultView) QuantMax() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// Dtype is the argument dtype.
+func (v QuantizedDecomposedQuantizePerTokenDefaultView) Dtype() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// TorchFunctorchPredispatchUnderAddBatchDimDefaultView names the arguments of torch._functorch.predispatch._add_batch_dim.default.
+type TorchFunctorchPredispatchUnderAddBatchDimDefaultView struct {
+	*ir.Node
+}
+
+// AsTorchFunctorchPredispatchUnderAddBatchDimDefault is n as torch._functorch.predispatch._add_batch_dim.default; ok is false for other nodes.
+func AsTorchFunctorchPredispatchUnderAddBatchDimDefault(n *ir.Node) (v TorchFunctorchPredispatchUnderAddBatchDimDefaultView, ok bool) {
+	return TorchFunctorchPredispatchUnderAddBatchDimDefaultView{n}, n != nil && n.Op == ops.TorchFunctorchPredispatchUnderAddBatchDimDefault
+}
+
+// Self is the argument self, nil for None.
+func (v TorchFunctorchPredispatchUnderAddBatchDimDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// BatchDim is the argument batch_dim.
+func (v TorchFunctorchPredispatchUnderAddBatchDimDefaultView) BatchDim() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Level is the argument level.
+func (v TorchFunctorchPredispatchUnderAddBatchDimDefaultView) Level() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// TorchFunctorchPredispatchUnderRemoveBatchDimDefaultView names the arguments of torch._functorch.predispatch._remove_batch_dim.default.
+type TorchFunctorchPredispatchUnderRemoveBatchDimDefaultView struct {
+	*ir.Node
+}
+
+// AsTorchFunctorchPredispatchUnderRemoveBatchDimDefault is n as torch._functorch.predispatch._remove_batch_dim.default; ok is false for other nodes.
+func AsTorchFunctorchPredispatchUnderRemoveBatchDimDefault(n *ir.Node) (v TorchFunctorchPredispatchUnderRemoveBatchDimDefaultView, ok bool) {
+	return TorchFunctorchPredispatchUnderRemoveBatchDimDefaultView{n}, n != nil && n.Op == ops.TorchFunctorchPredispatchUnderRemoveBatchDimDefault
+}
+
+// Self is the argument self, nil for None.
+func (v TorchFunctorchPredispatchUnderRemoveBatchDimDefaultView) Self() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Level is the argument level.
+func (v TorchFunctorchPredispatchUnderRemoveBatchDimDefaultView) Level() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// BatchSize is the argument batch_size.
+func (v TorchFunctorchPredispatchUnderRemoveBatchDimDefaultView) BatchSize() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// OutDim is the argument out_dim.
+func (v TorchFunctorchPredispatchUnderRemoveBatchDimDefaultView) OutDim() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// TorchFunctorchPredispatchUnderVmapIncrementNestingDefaultView names the arguments of torch._functorch.predispatch._vmap_increment_nesting.default.
+type TorchFunctorchPredispatchUnderVmapIncrementNestingDefaultView struct {
+	*ir.Node
+}
+
+// AsTorchFunctorchPredispatchUnderVmapIncrementNestingDefault is n as torch._functorch.predispatch._vmap_increment_nesting.default; ok is false for other nodes.
+func AsTorchFunctorchPredispatchUnderVmapIncrementNestingDefault(n *ir.Node) (v TorchFunctorchPredispatchUnderVmapIncrementNestingDefaultView, ok bool) {
+	return TorchFunctorchPredispatchUnderVmapIncrementNestingDefaultView{n}, n != nil && n.Op == ops.TorchFunctorchPredispatchUnderVmapIncrementNestingDefault
+}
+
+// BatchSize is the argument batch_size.
+func (v TorchFunctorchPredispatchUnderVmapIncrementNestingDefaultView) BatchSize() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// Randomness is the argument randomness.
+func (v TorchFunctorchPredispatchUnderVmapIncrementNestingDefaultView) Randomness() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// TorchUnderSymAcosDefaultView names the arguments of torch._sym_acos.default.
+type TorchUnderSymAcosDefaultView struct {
+	*ir.Node
+}
+
+// AsTorchUnderSymAcosDefault is n as torch._sym_acos.default; ok is false for other nodes.
+func AsTorchUnderSymAcosDefault(n *ir.Node) (v TorchUnderSymAcosDefaultView, ok bool) {
+	return TorchUnderSymAcosDefaultView{n}, n != nil && n.Op == ops.TorchUnderSymAcosDefault
+}
+
+// A is the argument a.
+func (v TorchUnderSymAcosDefaultView) A() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// TorchUnderSymAsinDefaultView names the arguments of torch._sym_asin.default.
+type TorchUnderSymAsinDefaultView struct {
+	*ir.Node
+}
+
+// AsTorchUnderSymAsinDefault is n as torch._sym_asin.default; ok is false for other nodes.
+func AsTorchUnderSymAsinDefault(n *ir.Node) (v TorchUnderSymAsinDefaultView, ok bool) {
+	return TorchUnderSymAsinDefaultView{n}, n != nil && n.Op == ops.TorchUnderSymAsinDefault
+}
+
+// A is the argument a.
+func (v TorchUnderSymAsinDefaultView) A() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// TorchUnderSymAtanDefaultView names the arguments of torch._sym_atan.default.
+type TorchUnderSymAtanDefaultView struct {
+	*ir.Node
+}
+
+// AsTorchUnderSymAtanDefault is n as torch._sym_atan.default; ok is false for other nodes.
+func AsTorchUnderSymAtanDefault(n *ir.Node) (v TorchUnderSymAtanDefaultView, ok bool) {
+	return TorchUnderSymAtanDefaultView{n}, n != nil && n.Op == ops.TorchUnderSymAtanDefault
+}
+
+// A is the argument a.
+func (v TorchUnderSymAtanDefaultView) A() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// TorchUnderSymCosDefaultView names the arguments of torch._sym_cos.default.
+type TorchUnderSymCosDefaultView struct {
+	*ir.Node
+}
+
+// AsTorchUnderSymCosDefault is n as torch._sym_cos.default; ok is false for other nodes.
+func AsTorchUnderSymCosDefault(n *ir.Node) (v TorchUnderSymCosDefaultView, ok bool) {
+	return TorchUnderSymCosDefaultView{n}, n != nil && n.Op == ops.TorchUnderSymCosDefault
+}
+
+// A is the argument a.
+func (v TorchUnderSymCosDefaultView) A() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// TorchUnderSymCoshDefaultView names the arguments of torch._sym_cosh.default.
+type TorchUnderSymCoshDefaultView struct {
+	*ir.Node
+}
+
+// AsTorchUnderSymCoshDefault is n as torch._sym_cosh.default; ok is false for other nodes.
+func AsTorchUnderSymCoshDefault(n *ir.Node) (v TorchUnderSymCoshDefaultView, ok bool) {
+	return TorchUnderSymCoshDefaultView{n}, n != nil && n.Op == ops.TorchUnderSymCoshDefault
+}
+
+// A is the argument a.
+func (v TorchUnderSymCoshDefaultView) A() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// TorchUnderSymLog2DefaultView names the arguments of torch._sym_log2.default.
+type TorchUnderSymLog2DefaultView struct {
+	*ir.Node
+}
+
+// AsTorchUnderSymLog2Default is n as torch._sym_log2.default; ok is false for other nodes.
+func AsTorchUnderSymLog2Default(n *ir.Node) (v TorchUnderSymLog2DefaultView, ok bool) {
+	return TorchUnderSymLog2DefaultView{n}, n != nil && n.Op == ops.TorchUnderSymLog2Default
+}
+
+// A is the argument a.
+func (v TorchUnderSymLog2DefaultView) A() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// TorchUnderSymSinDefaultView names the arguments of torch._sym_sin.default.
+type TorchUnderSymSinDefaultView struct {
+	*ir.Node
+}
+
+// AsTorchUnderSymSinDefault is n as torch._sym_sin.default; ok is false for other nodes.
+func AsTorchUnderSymSinDefault(n *ir.Node) (v TorchUnderSymSinDefaultView, ok bool) {
+	return TorchUnderSymSinDefaultView{n}, n != nil && n.Op == ops.TorchUnderSymSinDefault
+}
+
+// A is the argument a.
+func (v TorchUnderSymSinDefaultView) A() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// TorchUnderSymSinhDefaultView names the arguments of torch._sym_sinh.default.
+type TorchUnderSymSinhDefaultView struct {
+	*ir.Node
+}
+
+// AsTorchUnderSymSinhDefault is n as torch._sym_sinh.default; ok is false for other nodes.
+func AsTorchUnderSymSinhDefault(n *ir.Node) (v TorchUnderSymSinhDefaultView, ok bool) {
+	return TorchUnderSymSinhDefaultView{n}, n != nil && n.Op == ops.TorchUnderSymSinhDefault
+}
+
+// A is the argument a.
+func (v TorchUnderSymSinhDefaultView) A() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// TorchUnderSymSqrtDefaultView names the arguments of torch._sym_sqrt.default.
+type TorchUnderSymSqrtDefaultView struct {
+	*ir.Node
+}
+
+// AsTorchUnderSymSqrtDefault is n as torch._sym_sqrt.default; ok is false for other nodes.
+func AsTorchUnderSymSqrtDefault(n *ir.Node) (v TorchUnderSymSqrtDefaultView, ok bool) {
+	return TorchUnderSymSqrtDefaultView{n}, n != nil && n.Op == ops.TorchUnderSymSqrtDefault
+}
+
+// A is the argument a.
+func (v TorchUnderSymSqrtDefaultView) A() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// TorchUnderSymTanDefaultView names the arguments of torch._sym_tan.default.
+type TorchUnderSymTanDefaultView struct {
+	*ir.Node
+}
+
+// AsTorchUnderSymTanDefault is n as torch._sym_tan.default; ok is false for other nodes.
+func AsTorchUnderSymTanDefault(n *ir.Node) (v TorchUnderSymTanDefaultView, ok bool) {
+	return TorchUnderSymTanDefaultView{n}, n != nil && n.Op == ops.TorchUnderSymTanDefault
+}
+
+// A is the argument a.
+func (v TorchUnderSymTanDefaultView) A() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// TorchUnderSymTanhDefaultView names the arguments of torch._sym_tanh.default.
+type TorchUnderSymTanhDefaultView struct {
+	*ir.Node
+}
+
+// AsTorchUnderSymTanhDefault is n as torch._sym_tanh.default; ok is false for other nodes.
+func AsTorchUnderSymTanhDefault(n *ir.Node) (v TorchUnderSymTanhDefaultView, ok bool) {
+	return TorchUnderSymTanhDefaultView{n}, n != nil && n.Op == ops.TorchUnderSymTanhDefault
+}
+
+// A is the argument a.
+func (v TorchUnderSymTanhDefaultView) A() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// TorchSymFloatDefaultView names the arguments of torch.sym_float.default.
+type TorchSymFloatDefaultView struct {
+	*ir.Node
+}
+
+// AsTorchSymFloatDefault is n as torch.sym_float.default; ok is false for other nodes.
+func AsTorchSymFloatDefault(n *ir.Node) (v TorchSymFloatDefaultView, ok bool) {
+	return TorchSymFloatDefaultView{n}, n != nil && n.Op == ops.TorchSymFloatDefault
+}
+
+// A is the argument a.
+func (v TorchSymFloatDefaultView) A() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// TorchSymFreshSizeDefaultView names the arguments of torch.sym_fresh_size.default.
+type TorchSymFreshSizeDefaultView struct {
+	*ir.Node
+}
+
+// AsTorchSymFreshSizeDefault is n as torch.sym_fresh_size.default; ok is false for other nodes.
+func AsTorchSymFreshSizeDefault(n *ir.Node) (v TorchSymFreshSizeDefaultView, ok bool) {
+	return TorchSymFreshSizeDefaultView{n}, n != nil && n.Op == ops.TorchSymFreshSizeDefault
+}
+
+// A is the argument a.
+func (v TorchSymFreshSizeDefaultView) A() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// TorchSymIntDefaultView names the arguments of torch.sym_int.default.
+type TorchSymIntDefaultView struct {
+	*ir.Node
+}
+
+// AsTorchSymIntDefault is n as torch.sym_int.default; ok is false for other nodes.
+func AsTorchSymIntDefault(n *ir.Node) (v TorchSymIntDefaultView, ok bool) {
+	return TorchSymIntDefaultView{n}, n != nil && n.Op == ops.TorchSymIntDefault
+}
+
+// A is the argument a.
+func (v TorchSymIntDefaultView) A() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// TorchSymIteDefaultView names the arguments of torch.sym_ite.default.
+type TorchSymIteDefaultView struct {
+	*ir.Node
+}
+
+// AsTorchSymIteDefault is n as torch.sym_ite.default; ok is false for other nodes.
+func AsTorchSymIteDefault(n *ir.Node) (v TorchSymIteDefaultView, ok bool) {
+	return TorchSymIteDefaultView{n}, n != nil && n.Op == ops.TorchSymIteDefault
+}
+
+// B is the argument b.
+func (v TorchSymIteDefaultView) B() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// T is the argument t.
+func (v TorchSymIteDefaultView) T() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// F is the argument f.
+func (v TorchSymIteDefaultView) F() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// TorchSymMaxDefaultView names the arguments of torch.sym_max.default.
+type TorchSymMaxDefaultView struct {
+	*ir.Node
+}
+
+// AsTorchSymMaxDefault is n as torch.sym_max.default; ok is false for other nodes.
+func AsTorchSymMaxDefault(n *ir.Node) (v TorchSymMaxDefaultView, ok bool) {
+	return TorchSymMaxDefaultView{n}, n != nil && n.Op == ops.TorchSymMaxDefault
+}
+
+// A is the argument a.
+func (v TorchSymMaxDefaultView) A() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// B is the argument b.
+func (v TorchSymMaxDefaultView) B() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// TorchSymMinDefaultView names the arguments of torch.sym_min.default.
+type TorchSymMinDefaultView struct {
+	*ir.Node
+}
+
+// AsTorchSymMinDefault is n as torch.sym_min.default; ok is false for other nodes.
+func AsTorchSymMinDefault(n *ir.Node) (v TorchSymMinDefaultView, ok bool) {
+	return TorchSymMinDefaultView{n}, n != nil && n.Op == ops.TorchSymMinDefault
+}
+
+// A is the argument a.
+func (v TorchSymMinDefaultView) A() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// B is the argument b.
+func (v TorchSymMinDefaultView) B() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// TorchSymNotDefaultView names the arguments of torch.sym_not.default.
+type TorchSymNotDefaultView struct {
+	*ir.Node
+}
+
+// AsTorchSymNotDefault is n as torch.sym_not.default; ok is false for other nodes.
+func AsTorchSymNotDefault(n *ir.Node) (v TorchSymNotDefaultView, ok bool) {
+	return TorchSymNotDefaultView{n}, n != nil && n.Op == ops.TorchSymNotDefault
+}
+
+// A is the argument a.
+func (v TorchSymNotDefaultView) A() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// TorchSymSumDefaultView names the arguments of torch.sym_sum.default.
+type TorchSymSumDefaultView struct {
+	*ir.Node
+}
+
+// AsTorchSymSumDefault is n as torch.sym_sum.default; ok is false for other nodes.
+func AsTorchSymSumDefault(n *ir.Node) (v TorchSymSumDefaultView, ok bool) {
+	return TorchSymSumDefaultView{n}, n != nil && n.Op == ops.TorchSymSumDefault
+}
+
+// ArgsArg is the argument args.
+func (v TorchSymSumDefaultView) ArgsArg() ir.Arg {
+	return v.Node.Arg(0)
+}
+
+// TorchaoChooseQparamsAffineDefaultView names the arguments of torchao.choose_qparams_affine.default.
+type TorchaoChooseQparamsAffineDefaultView struct {
+	*ir.Node
+}
+
+// AsTorchaoChooseQparamsAffineDefault is n as torchao.choose_qparams_affine.default; ok is false for other nodes.
+func AsTorchaoChooseQparamsAffineDefault(n *ir.Node) (v TorchaoChooseQparamsAffineDefaultView, ok bool) {
+	return TorchaoChooseQparamsAffineDefaultView{n}, n != nil && n.Op == ops.TorchaoChooseQparamsAffineDefault
+}
+
+// Input is the argument input, nil for None.
+func (v TorchaoChooseQparamsAffineDefaultView) Input() *ir.Value {
+	return v.Node.In(0)
+}
+
+// MappingType is the argument mapping_type.
+func (v TorchaoChooseQparamsAffineDefaultView) MappingType() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// BlockSize is the argument block_size.
+func (v TorchaoChooseQparamsAffineDefaultView) BlockSize() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// TargetDtype is the argument target_dtype.
+func (v TorchaoChooseQparamsAffineDefaultView) TargetDtype() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// QuantMin is the argument quant_min.
+func (v TorchaoChooseQparamsAffineDefaultView) QuantMin() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// QuantMax is the argument quant_max.
+func (v TorchaoChooseQparamsAffineDefaultView) QuantMax() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// Eps is the argument eps.
+func (v TorchaoChooseQparamsAffineDefaultView) Eps() ir.Arg {
+	return v.Node.Arg(6)
+}
+
+// ScaleDtype is the argument scale_dtype.
+func (v TorchaoChooseQparamsAffineDefaultView) ScaleDtype() ir.Arg {
+	return v.Node.Arg(7)
+}
+
+// ZeroPointDtype is the argument zero_point_dtype.
+func (v TorchaoChooseQparamsAffineDefaultView) ZeroPointDtype() ir.Arg {
+	return v.Node.Arg(8)
+}
+
+// Keepdim is the argument keepdim.
+func (v TorchaoChooseQparamsAffineDefaultView) Keepdim() ir.Arg {
+	return v.Node.Arg(9)
+}
+
+// TorchaoChooseScaleFloat8DefaultView names the arguments of torchao.choose_scale_float8.default.
+type TorchaoChooseScaleFloat8DefaultView struct {
+	*ir.Node
+}
+
+// AsTorchaoChooseScaleFloat8Default is n as torchao.choose_scale_float8.default; ok is false for other nodes.
+func AsTorchaoChooseScaleFloat8Default(n *ir.Node) (v TorchaoChooseScaleFloat8DefaultView, ok bool) {
+	return TorchaoChooseScaleFloat8DefaultView{n}, n != nil && n.Op == ops.TorchaoChooseScaleFloat8Default
+}
+
+// Tensor is the argument tensor, nil for None.
+func (v TorchaoChooseScaleFloat8DefaultView) Tensor() *ir.Value {
+	return v.Node.In(0)
+}
+
+// BlockSize is the argument block_size.
+func (v TorchaoChooseScaleFloat8DefaultView) BlockSize() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Float8Dtype is the argument float8_dtype.
+func (v TorchaoChooseScaleFloat8DefaultView) Float8Dtype() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// ScaleDtype is the argument scale_dtype.
+func (v TorchaoChooseScaleFloat8DefaultView) ScaleDtype() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// HpValueLb is the argument hp_value_lb.
+func (v TorchaoChooseScaleFloat8DefaultView) HpValueLb() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// HpValueUb is the argument hp_value_ub.
+func (v TorchaoChooseScaleFloat8DefaultView) HpValueUb() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// TorchaoDequantizeAffineDefaultView names the arguments of torchao.dequantize_affine.default.
+type TorchaoDequantizeAffineDefaultView struct {
+	*ir.Node
+}
+
+// AsTorchaoDequantizeAffineDefault is n as torchao.dequantize_affine.default; ok is false for other nodes.
+func AsTorchaoDequantizeAffineDefault(n *ir.Node) (v TorchaoDequantizeAffineDefaultView, ok bool) {
+	return TorchaoDequantizeAffineDefaultView{n}, n != nil && n.Op == ops.TorchaoDequantizeAffineDefault
+}
+
+// Input is the argument input, nil for None.
+func (v TorchaoDequantizeAffineDefaultView) Input() *ir.Value {
+	return v.Node.In(0)
+}
+
+// BlockSize is the argument block_size.
+func (v TorchaoDequantizeAffineDefaultView) BlockSize() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Scale is the argument scale, nil for None.
+func (v TorchaoDequantizeAffineDefaultView) Scale() *ir.Value {
+	return v.Node.In(2)
+}
+
+// ZeroPoint is the argument zero_point, nil for None.
+func (v TorchaoDequantizeAffineDefaultView) ZeroPoint() *ir.Value {
+	return v.Node.In(3)
+}
+
+// InputDtype is the argument input_dtype.
+func (v TorchaoDequantizeAffineDefaultView) InputDtype() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// QuantMin is the argument quant_min.
+func (v TorchaoDequantizeAffineDefaultView) QuantMin() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// QuantMax is the argument quant_max.
+func (v TorchaoDequantizeAffineDefaultView) QuantMax() ir.Arg {
+	return v.Node.Arg(6)
+}
+
+// OutputDtype is the argument output_dtype.
+func (v TorchaoDequantizeAffineDefaultView) OutputDtype() ir.Arg {
+	return v.Node.Arg(7)
+}
+
+// TorchaoDequantizeAffineFloat8NonDecomposedDefaultView names the arguments of torchao.dequantize_affine_float8_non_decomposed.default.
+type TorchaoDequantizeAffineFloat8NonDecomposedDefaultView struct {
+	*ir.Node
+}
+
+// AsTorchaoDequantizeAffineFloat8NonDecomposedDefault is n as torchao.dequantize_affine_float8_non_decomposed.default; ok is false for other nodes.
+func AsTorchaoDequantizeAffineFloat8NonDecomposedDefault(n *ir.Node) (v TorchaoDequantizeAffineFloat8NonDecomposedDefaultView, ok bool) {
+	return TorchaoDequantizeAffineFloat8NonDecomposedDefaultView{n}, n != nil && n.Op == ops.TorchaoDequantizeAffineFloat8NonDecomposedDefault
+}
+
+// Tensor is the argument tensor, nil for None.
+func (v TorchaoDequantizeAffineFloat8NonDecomposedDefaultView) Tensor() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Scale is the argument scale, nil for None.
+func (v TorchaoDequantizeAffineFloat8NonDecomposedDefaultView) Scale() *ir.Value {
+	return v.Node.In(1)
+}
+
+// OutputDtype is the argument output_dtype.
+func (v TorchaoDequantizeAffineFloat8NonDecomposedDefaultView) OutputDtype() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// TorchaoDequantizeGgufDefaultView names the arguments of torchao.dequantize_gguf.default.
+type TorchaoDequantizeGgufDefaultView struct {
+	*ir.Node
+}
+
+// AsTorchaoDequantizeGgufDefault is n as torchao.dequantize_gguf.default; ok is false for other nodes.
+func AsTorchaoDequantizeGgufDefault(n *ir.Node) (v TorchaoDequantizeGgufDefaultView, ok bool) {
+	return TorchaoDequantizeGgufDefaultView{n}, n != nil && n.Op == ops.TorchaoDequantizeGgufDefault
+}
+
+// Weight is the argument weight, nil for None.
+func (v TorchaoDequantizeGgufDefaultView) Weight() *ir.Value {
+	return v.Node.In(0)
+}
+
+// GgmlType is the argument ggml_type.
+func (v TorchaoDequantizeGgufDefaultView) GgmlType() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// OutputDtype is the argument output_dtype.
+func (v TorchaoDequantizeGgufDefaultView) OutputDtype() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// TorchaoDequantizeInt4TensorDefaultView names the arguments of torchao.dequantize_int4_tensor.default.
+type TorchaoDequantizeInt4TensorDefaultView struct {
+	*ir.Node
+}
+
+// AsTorchaoDequantizeInt4TensorDefault is n as torchao.dequantize_int4_tensor.default; ok is false for other nodes.
+func AsTorchaoDequantizeInt4TensorDefault(n *ir.Node) (v TorchaoDequantizeInt4TensorDefaultView, ok bool) {
+	return TorchaoDequantizeInt4TensorDefaultView{n}, n != nil && n.Op == ops.TorchaoDequantizeInt4TensorDefault
+}
+
+// Qdata is the argument qdata, nil for None.
+func (v TorchaoDequantizeInt4TensorDefaultView) Qdata() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Scale is the argument scale, nil for None.
+func (v TorchaoDequantizeInt4TensorDefaultView) Scale() *ir.Value {
+	return v.Node.In(1)
+}
+
+// ZeroPoint is the argument zero_point, nil for None.
+func (v TorchaoDequantizeInt4TensorDefaultView) ZeroPoint() *ir.Value {
+	return v.Node.In(2)
+}
+
+// GroupSize is the argument group_size.
+func (v TorchaoDequantizeInt4TensorDefaultView) GroupSize() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// OutputDtype is the argument output_dtype.
+func (v TorchaoDequantizeInt4TensorDefaultView) OutputDtype() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// TorchaoDequantizeMxDefaultView names the arguments of torchao.dequantize_mx.default.
+type TorchaoDequantizeMxDefaultView struct {
+	*ir.Node
+}
+
+// AsTorchaoDequantizeMxDefault is n as torchao.dequantize_mx.default; ok is false for other nodes.
+func AsTorchaoDequantizeMxDefault(n *ir.Node) (v TorchaoDequantizeMxDefaultView, ok bool) {
+	return TorchaoDequantizeMxDefaultView{n}, n != nil && n.Op == ops.TorchaoDequantizeMxDefault
+}
+
+// Qdata is the argument qdata, nil for None.
+func (v TorchaoDequantizeMxDefaultView) Qdata() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Scale is the argument scale, nil for None.
+func (v TorchaoDequantizeMxDefaultView) Scale() *ir.Value {
+	return v.Node.In(1)
+}
+
+// ElemDtype is the argument elem_dtype.
+func (v TorchaoDequantizeMxDefaultView) ElemDtype() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// BlockSize is the argument block_size.
+func (v TorchaoDequantizeMxDefaultView) BlockSize() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// OutputDtype is the argument output_dtype.
+func (v TorchaoDequantizeMxDefaultView) OutputDtype() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// TorchaoDequantizeNvfp4DefaultView names the arguments of torchao.dequantize_nvfp4.default.
+type TorchaoDequantizeNvfp4DefaultView struct {
+	*ir.Node
+}
+
+// AsTorchaoDequantizeNvfp4Default is n as torchao.dequantize_nvfp4.default; ok is false for other nodes.
+func AsTorchaoDequantizeNvfp4Default(n *ir.Node) (v TorchaoDequantizeNvfp4DefaultView, ok bool) {
+	return TorchaoDequantizeNvfp4DefaultView{n}, n != nil && n.Op == ops.TorchaoDequantizeNvfp4Default
+}
+
+// Qdata is the argument qdata, nil for None.
+func (v TorchaoDequantizeNvfp4DefaultView) Qdata() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Scale is the argument scale, nil for None.
+func (v TorchaoDequantizeNvfp4DefaultView) Scale() *ir.Value {
+	return v.Node.In(1)
+}
+
+// PerTensorScale is the argument per_tensor_scale, nil for None.
+func (v TorchaoDequantizeNvfp4DefaultView) PerTensorScale() *ir.Value {
+	return v.Node.In(2)
+}
+
+// BlockSize is the argument block_size.
+func (v TorchaoDequantizeNvfp4DefaultView) BlockSize() ir.Arg {
+	return v.Node.Arg(3)
+}
+
+// OutputDtype is the argument output_dtype.
+func (v TorchaoDequantizeNvfp4DefaultView) OutputDtype() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// TorchaoIntMatmulDefaultView names the arguments of torchao.int_matmul.default.
+type TorchaoIntMatmulDefaultView struct {
+	*ir.Node
+}
+
+// AsTorchaoIntMatmulDefault is n as torchao.int_matmul.default; ok is false for other nodes.
+func AsTorchaoIntMatmulDefault(n *ir.Node) (v TorchaoIntMatmulDefaultView, ok bool) {
+	return TorchaoIntMatmulDefaultView{n}, n != nil && n.Op == ops.TorchaoIntMatmulDefault
+}
+
+// A is the argument a, nil for None.
+func (v TorchaoIntMatmulDefaultView) A() *ir.Value {
+	return v.Node.In(0)
+}
+
+// B is the argument b, nil for None.
+func (v TorchaoIntMatmulDefaultView) B() *ir.Value {
+	return v.Node.In(1)
+}
+
+// TorchaoIntScaledMatmulDefaultView names the arguments of torchao.int_scaled_matmul.default.
+type TorchaoIntScaledMatmulDefaultView struct {
+	*ir.Node
+}
+
+// AsTorchaoIntScaledMatmulDefault is n as torchao.int_scaled_matmul.default; ok is false for other nodes.
+func AsTorchaoIntScaledMatmulDefault(n *ir.Node) (v TorchaoIntScaledMatmulDefaultView, ok bool) {
+	return TorchaoIntScaledMatmulDefaultView{n}, n != nil && n.Op == ops.TorchaoIntScaledMatmulDefault
+}
+
+// A is the argument a, nil for None.
+func (v TorchaoIntScaledMatmulDefaultView) A() *ir.Value {
+	return v.Node.In(0)
+}
+
+// B is the argument b, nil for None.
+func (v TorchaoIntScaledMatmulDefaultView) B() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Scales1 is the argument scales1, nil for None.
+func (v TorchaoIntScaledMatmulDefaultView) Scales1() *ir.Value {
+	return v.Node.In(2)
+}
+
+// TorchaoQuantizeAffineDefaultView names the arguments of torchao.quantize_affine.default.
+type TorchaoQuantizeAffineDefaultView struct {
+	*ir.Node
+}
+
+// AsTorchaoQuantizeAffineDefault is n as torchao.quantize_affine.default; ok is false for other nodes.
+func AsTorchaoQuantizeAffineDefault(n *ir.Node) (v TorchaoQuantizeAffineDefaultView, ok bool) {
+	return TorchaoQuantizeAffineDefaultView{n}, n != nil && n.Op == ops.TorchaoQuantizeAffineDefault
+}
+
+// Input is the argument input, nil for None.
+func (v TorchaoQuantizeAffineDefaultView) Input() *ir.Value {
+	return v.Node.In(0)
+}
+
+// BlockSize is the argument block_size.
+func (v TorchaoQuantizeAffineDefaultView) BlockSize() ir.Arg {
+	return v.Node.Arg(1)
+}
+
+// Scale is the argument scale, nil for None.
+func (v TorchaoQuantizeAffineDefaultView) Scale() *ir.Value {
+	return v.Node.In(2)
+}
+
+// ZeroPoint is the argument zero_point, nil for None.
+func (v TorchaoQuantizeAffineDefaultView) ZeroPoint() *ir.Value {
+	return v.Node.In(3)
+}
+
+// OutputDtype is the argument output_dtype.
+func (v TorchaoQuantizeAffineDefaultView) OutputDtype() ir.Arg {
+	return v.Node.Arg(4)
+}
+
+// QuantMin is the argument quant_min.
+func (v TorchaoQuantizeAffineDefaultView) QuantMin() ir.Arg {
+	return v.Node.Arg(5)
+}
+
+// QuantMax is the argument quant_max.
+func (v TorchaoQuantizeAffineDefaultView) QuantMax() ir.Arg {
+	return v.Node.Arg(6)
+}
+
+// TorchaoQuantizeAffineFloat8NonDecomposedDefaultView names the arguments of torchao.quantize_affine_float8_non_decomposed.default.
+type TorchaoQuantizeAffineFloat8NonDecomposedDefaultView struct {
+	*ir.Node
+}
+
+// AsTorchaoQuantizeAffineFloat8NonDecomposedDefault is n as torchao.quantize_affine_float8_non_decomposed.default; ok is false for other nodes.
+func AsTorchaoQuantizeAffineFloat8NonDecomposedDefault(n *ir.Node) (v TorchaoQuantizeAffineFloat8NonDecomposedDefaultView, ok bool) {
+	return TorchaoQuantizeAffineFloat8NonDecomposedDefaultView{n}, n != nil && n.Op == ops.TorchaoQuantizeAffineFloat8NonDecomposedDefault
+}
+
+// Tensor is the argument tensor, nil for None.
+func (v TorchaoQuantizeAffineFloat8NonDecomposedDefaultView) Tensor() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Scale is the argument scale, nil for None.
+func (v TorchaoQuantizeAffineFloat8NonDecomposedDefaultView) Scale() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Float8Dtype is the argument float8_dtype.
+func (v TorchaoQuantizeAffineFloat8NonDecomposedDefaultView) Float8Dtype() ir.Arg {
+	return v.Node.Arg(2)
+}
+
+// TransformersGroupedMmFallbackDefaultView names the arguments of transformers.grouped_mm_fallback.default.
+type TransformersGroupedMmFallbackDefaultView struct {
+	*ir.Node
+}
+
+// AsTransformersGroupedMmFallbackDefault is n as transformers.grouped_mm_fallback.default; ok is false for other nodes.
+func AsTransformersGroupedMmFallbackDefault(n *ir.Node) (v TransformersGroupedMmFallbackDefaultView, ok bool) {
+	return TransformersGroupedMmFallbackDefaultView{n}, n != nil && n.Op == ops.TransformersGroupedMmFallbackDefault
+}
+
+// Input is the argument input, nil for None.
+func (v TransformersGroupedMmFallbackDefaultView) Input() *ir.Value {
+	return v.Node.In(0)
+}
+
+// Weight is the argument weight, nil for None.
+func (v TransformersGroupedMmFallbackDefaultView) Weight() *ir.Value {
+	return v.Node.In(1)
+}
+
+// Offs is the argument offs, nil for None.
+func (v TransformersGroupedMmFallbackDefaultView) Offs() *ir.Value {
+	return v.Node.In(2)
 }

@@ -13,4 +13,31 @@ func Rows() []ops.Row {
 }
 
 // families lists the row groups, one per file.
-var families = [][]ops.Row{elementwise}
+var families = [][]ops.Row{
+	activation,
+	alias,
+	attention,
+	compare,
+	control,
+	conv,
+	create,
+	custom,
+	dimOrder,
+	elementwiseBinary,
+	elementwiseUnary,
+	fft,
+	index,
+	loss,
+	matmul,
+	norm,
+	pool,
+	prim,
+	quant,
+	random,
+	recurrent,
+	reduce,
+	resize,
+	shape,
+	sort,
+	view,
+}

@@ -1,6 +1,7 @@
 // Command opgen generates from ops/table what the rest of Lathe knows of operators: ids and facts (package ops), typed
 // builders and views (ir/op), and the dispatch of shape rules (ir/infer), interpreter functions (interp) and
-// decompositions (passes). It fails where a row names a function that does not exist or a function is named by no row.
+// decompositions (passes). With -strict it fails where a row names a function or kernel that does not exist, or a function
+// is named by no row; otherwise it counts them and goes on, so that a table can be ahead of its functions.
 package main
 
 import (
@@ -36,11 +37,12 @@ func main() {
 	log.SetPrefix("opgen: ")
 	root := flag.String("root", ".", "the module's root folder")
 	out := flag.String("out", "", "where to write; the root where empty (a test compares another folder)")
+	strict := flag.Bool("strict", false, "fail for functions and kernels that are missing or that no row names")
 	flag.Parse()
 	if *out == "" {
 		*out = *root
 	}
-	if err := run(*root, *out); err != nil {
+	if err := run(*root, *out, *strict); err != nil {
 		log.Fatal(err)
 	}
 }
@@ -53,7 +55,7 @@ type row struct {
 	ident  string // AtenAddTensor
 }
 
-func run(root, out string) error {
+func run(root, out string, strict bool) error {
 	rows, err := load()
 	if err != nil {
 		return err
@@ -62,10 +64,11 @@ func run(root, out string) error {
 	if err != nil {
 		return err
 	}
-	var errs []error
-	for _, r := range rows {
-		if r.Kernel != "" && kernels[r.Kernel] == nil {
-			errs = append(errs, fmt.Errorf("%s: kernel %s is not among table.Kernels", r.name, r.Kernel))
+	var errs, loose []error
+	for i := range rows {
+		if r := &rows[i]; r.Kernel != "" && kernels[r.Kernel] == nil {
+			loose = append(loose, fmt.Errorf("%s: kernel %s is not among table.Kernels", r.name, r.Kernel))
+			r.Kernel = ""
 		}
 	}
 	write := func(path string, f *jen.File) {
@@ -114,14 +117,14 @@ func run(root, out string) error {
 					continue
 				}
 				if !have[fn] {
-					errs = append(errs, fmt.Errorf("%s: %s names %s, which %s does not define", r.name, d.prefix, fn, d.dir))
+					loose = append(loose, fmt.Errorf("%s: %s names %s, which %s does not define", r.name, d.prefix, fn, d.dir))
 					continue
 				}
 				used[fn] = true
 				g.Line().Qual(pkgOps, r.ident).Op(":").Id(fn)
 			}
 			// The array is as long as the id space even where the last row has no function.
-			if d.pick(rows[len(rows)-1]) == "" {
+			if last := d.pick(rows[len(rows)-1]); last == "" || !have[last] {
 				g.Line().Qual(pkgOps, "Count").Op("-").Lit(1).Op(":").Nil()
 			}
 			g.Line()
@@ -134,9 +137,15 @@ func run(root, out string) error {
 		}
 		sort.Strings(orphans)
 		for _, fn := range orphans {
-			errs = append(errs, fmt.Errorf("%s: %s is named by no row", d.dir, fn))
+			loose = append(loose, fmt.Errorf("%s: %s is named by no row", d.dir, fn))
 		}
 		write(d.dir+"/zdispatch.go", f)
+	}
+	if strict {
+		return errors.Join(append(errs, loose...)...)
+	}
+	if len(loose) > 0 {
+		log.Printf("%d names without a function, a kernel or a row (-strict lists them)", len(loose))
 	}
 	return errors.Join(errs...)
 }
@@ -164,8 +173,40 @@ func load() ([]row, error) {
 		}
 		rows = append(rows, x)
 	}
+	for i := range rows {
+		if err := rows[i].inherit(rows); err != nil {
+			return nil, err
+		}
+	}
 	slices.SortFunc(rows, func(a, b row) int { return strings.Compare(a.name, b.name) })
 	return rows, nil
+}
+
+// inherit fills what a row leaves empty from the row that it is the same as.
+func (r *row) inherit(rows []row) error {
+	if r.SameAs == "" {
+		return nil
+	}
+	k := slices.IndexFunc(rows, func(x row) bool { return x.name == r.SameAs })
+	if k < 0 || rows[k].SameAs != "" {
+		return fmt.Errorf("%s is the same as %s, which has no row of its own", r.name, r.SameAs)
+	}
+	from := &rows[k]
+	if len(r.schema.Args) != len(from.schema.Args) {
+		return fmt.Errorf("%s is the same as %s, but has other arguments", r.name, r.SameAs)
+	}
+	for _, f := range []struct{ to, from *string }{
+		{&r.Infer, &from.Infer}, {&r.Interp, &from.Interp}, {&r.Decomp, &from.Decomp}, {&r.Kernel, &from.Kernel},
+		{&r.Functional, &from.Functional}, {&r.Limits, &from.Limits},
+	} {
+		if *f.to == "" {
+			*f.to = *f.from
+		}
+	}
+	if r.DTypes == 0 {
+		r.DTypes = from.DTypes
+	}
+	return nil
 }
 
 func loadKernels() (map[string]*ops.KernelInfo, error) {
@@ -261,6 +302,9 @@ func genIDs(rows []row, kernels map[string]*ops.KernelInfo) (*jen.File, error) {
 				}
 			}
 			mut, view := effects(r.schema)
+			if r.SameAs != "" {
+				d[jen.Id("SameAs")] = jen.Id(index[r.SameAs].ident)
+			}
 			set("DTypes", r.DTypes != 0, int(r.DTypes))
 			set("Kernel", r.Kernel != "", r.Kernel)
 			set("Limits", r.Limits != "", r.Limits)
