@@ -11,6 +11,8 @@ type Frame struct {
 	Line int
 	Func string
 	Code string
+	// Library marks lines of torch and of Python itself, below the model's own.
+	Library bool
 }
 
 // Origin tells where a node comes from: lines and module of the user's model, and the rules that made it.
@@ -49,12 +51,26 @@ func (o *Origin) Chain() []string {
 	return c
 }
 
+// Frame is the innermost line that is the model's own, the innermost of all where only a library's are known, nil for an
+// empty stack.
+func (o *Origin) Frame() *Frame {
+	if o == nil || len(o.Frames) == 0 {
+		return nil
+	}
+	for i := len(o.Frames) - 1; i >= 0; i-- {
+		if !o.Frames[i].Library {
+			return &o.Frames[i]
+		}
+	}
+	return &o.Frames[len(o.Frames)-1]
+}
+
 // Where is the innermost line of the model: `"modeling.py":134 forward`.
 func (o *Origin) Where() string {
-	if o == nil || len(o.Frames) == 0 {
+	f := o.Frame()
+	if f == nil {
 		return ""
 	}
-	f := o.Frames[len(o.Frames)-1]
 	return fmt.Sprintf("%q:%d %s", f.File, f.Line, f.Func)
 }
 

@@ -21,6 +21,9 @@ type Call struct {
 // Rule gives the types of the results, those of Tensor[] in line.
 type Rule func(c *Call) ([]ir.Type, error)
 
+// Has tells whether the operator has a rule.
+func Has(id ops.ID) bool { return int(id) < len(dispatch) && dispatch[id] != nil }
+
 // Types runs the rule of an operator.
 func Types(g *ir.Graph, id ops.ID, args []ir.Arg) ([]ir.Type, error) {
 	if int(id) >= len(dispatch) || dispatch[id] == nil {

@@ -1,0 +1,857 @@
+package pt2
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/lathe-ml/lathe/ir"
+	"github.com/lathe-ml/lathe/ir/infer"
+	"github.com/lathe-ml/lathe/ir/op"
+	"github.com/lathe-ml/lathe/ir/sym"
+	"github.com/lathe-ml/lathe/ops"
+	"github.com/lathe-ml/lathe/pt2/pytree"
+	"github.com/lathe-ml/lathe/pt2/schema"
+)
+
+// More faults than this in one program are not told.
+const maxDiags = 50
+
+const tryGraph = "the archive is damaged or was edited by hand; export the model again"
+
+// importer turns one saved program into a graph.
+type importer struct {
+	a     *Archive
+	entry string
+	name  string
+	ep    *schema.ExportedProgram
+
+	syms    *sym.Table
+	exprs   map[string]sym.Expr // by their text
+	origins *origins
+	weights *payloads
+	consts  *payloads
+	diags   ir.Diags
+}
+
+// scope is a graph at hand: the names of an archive are those of one graph.
+type scope struct {
+	*importer
+	g       *ir.Graph
+	sg      *schema.Graph
+	path    string // in the JSON
+	values  map[string]*ir.Value
+	tensors map[string]*schema.TensorMeta
+	ints    map[string]*schema.SymInt
+	floats  map[string]*schema.SymFloat
+	bools   map[string]*schema.SymBool
+}
+
+func (im *importer) full() bool { return len(im.diags) >= maxDiags }
+
+func (im *importer) add(d *ir.Diag) {
+	if !im.full() {
+		im.diags = append(im.diags, d)
+	}
+}
+
+func (im *importer) fail(code, format string, args ...any) {
+	im.add(im.a.diag(code, im.entry, tryGraph, format, args...))
+}
+
+func (im *importer) run() (*ir.Graph, error) {
+	im.syms = &sym.Table{}
+	im.exprs = map[string]sym.Expr{}
+	im.origins = newOrigins()
+	var err error
+	if im.weights, err = im.a.payloads("weights", im.name); err != nil {
+		return nil, err
+	}
+	if im.consts, err = im.a.payloads("constants", im.name); err != nil {
+		return nil, err
+	}
+	im.ranges()
+	method := im.name
+	if method == "model" {
+		method = "forward"
+	}
+	g := ir.NewGraph(method, im.syms)
+	g.Entry = im.entry
+	s := im.scope(g, &im.ep.GraphModule.Graph, "graph_module.graph")
+	tokens := s.inputs()
+	s.spec()
+	s.nodes()
+	s.outputs(tokens)
+	if err := im.diags.Err(); err != nil {
+		return nil, err
+	}
+	return g, nil
+}
+
+func (im *importer) scope(g *ir.Graph, sg *schema.Graph, path string) *scope {
+	s := &scope{
+		importer: im, g: g, sg: sg, path: path,
+		values:  make(map[string]*ir.Value, len(sg.TensorValues)),
+		tensors: index(im, path+".tensor_values", sg.TensorValues),
+		ints:    index(im, path+".sym_int_values", sg.SymIntValues),
+		floats:  index(im, path+".sym_float_values", sg.SymFloatValues),
+		bools:   index(im, path+".sym_bool_values", sg.SymBoolValues),
+	}
+	return s
+}
+
+func index[T any](im *importer, path string, d schema.Dict[T]) map[string]*T {
+	m := make(map[string]*T, len(d))
+	for i := range d {
+		if m[d[i].Key] != nil {
+			im.fail(CodeGraph, "%s: %q stands twice", path, d[i].Key)
+		}
+		m[d[i].Key] = &d[i].Value
+	}
+	return m
+}
+
+// ranges enters the range constraints into the symbol table.
+func (im *importer) ranges() {
+	for i := range im.ep.RangeConstraints {
+		c := &im.ep.RangeConstraints[i]
+		r := sym.NoRange
+		if c.Value.MinVal.OK {
+			r.Min = c.Value.MinVal.V
+		}
+		// The exporter's infinities are the largest numbers but one, too.
+		if c.Value.MaxVal.OK && c.Value.MaxVal.V < math.MaxInt64-1 {
+			r.Max = c.Value.MaxVal.V
+		}
+		if r.Empty() {
+			im.fail(CodeGraph, "range_constraints.%s: the range from %d to %d is empty", c.Key, r.Min, r.Max)
+			continue
+		}
+		e, err := im.parse(c.Key)
+		if err == nil {
+			if name, ok := e.IsSymbol(); ok {
+				s, _ := im.syms.Get(name)
+				s.Range = r
+				err = im.syms.Add(s)
+			} else if _, ok := e.IsConst(); !ok {
+				err = im.syms.Constrain(e, r)
+			}
+		}
+		if err != nil {
+			im.fail(CodeGraph, "range_constraints.%s: %v", clean(c.Key), err)
+		}
+	}
+}
+
+// parse reads an expression; its symbols come into the table.
+func (im *importer) parse(text string) (sym.Expr, error) {
+	if e, ok := im.exprs[text]; ok {
+		return e, nil
+	}
+	e, err := sym.ParseSympy(text, sym.SympyOptions{Symbol: func(name string, assumptions []string) (sym.Expr, error) {
+		if _, ok := im.syms.Get(name); !ok {
+			s := sym.Sym{Name: name, Range: sym.NoRange}
+			for _, a := range assumptions {
+				switch a {
+				case "positive":
+					s.Range.Min = max(s.Range.Min, 1)
+				case "nonnegative":
+					s.Range.Min = max(s.Range.Min, 0)
+				}
+			}
+			if err := im.syms.Add(s); err != nil {
+				return sym.Expr{}, err
+			}
+		}
+		return sym.Symbol(name), nil
+	}})
+	if err == nil {
+		err = e.Err()
+	}
+	if err != nil {
+		return sym.Expr{}, fmt.Errorf("expression %s: %w", clean(text), err)
+	}
+	im.exprs[text] = e
+	return e, nil
+}
+
+// int reads a size, stride or integer value.
+func (im *importer) int(i *schema.SymInt) (sym.Expr, error) {
+	if i.Arm == schema.SymIntAsInt {
+		return sym.Const(i.AsInt()), nil
+	}
+	x := i.AsExpr()
+	e, err := im.parse(x.ExprStr)
+	if err != nil {
+		return e, err
+	}
+	if e.Kind() != sym.Int {
+		return e, fmt.Errorf("expression %s is a %s, not an integer", clean(x.ExprStr), e.Kind())
+	}
+	if x.Hint != nil && x.Hint.Arm == schema.SymExprHintAsInt {
+		if name, ok := e.IsSymbol(); ok {
+			if s, ok := im.syms.Get(name); ok && !s.HasHint {
+				s.Hint, s.HasHint = x.Hint.AsInt(), true
+				if err := im.syms.Add(s); err != nil {
+					return e, err
+				}
+			}
+		}
+	}
+	return e, nil
+}
+
+// tensorType reads a tensor value's type.
+func (s *scope) tensorType(name string) (ir.Type, error) {
+	m := s.tensors[name]
+	if m == nil {
+		return ir.Type{}, fmt.Errorf("tensor_values has no %q", name)
+	}
+	t := ir.Type{DType: dtypeOf(m.Dtype)}
+	fail := func(format string, args ...any) (ir.Type, error) {
+		return t, fmt.Errorf("tensor_values.%s: %s", name, fmt.Sprintf(format, args...))
+	}
+	if t.DType == ops.DTypeNone {
+		return fail("element type %s", m.Dtype)
+	}
+	if m.Layout != schema.LayoutStrided {
+		return fail("layout %s: only strided tensors are compiled", m.Layout)
+	}
+	if len(m.Sizes) != len(m.Strides) {
+		return fail("%d sizes and %d strides", len(m.Sizes), len(m.Strides))
+	}
+	t.Shape = make([]sym.Expr, len(m.Sizes))
+	t.Strides = make([]sym.Expr, len(m.Sizes))
+	for i := range m.Sizes {
+		var err error
+		if t.Shape[i], err = s.int(&m.Sizes[i]); err != nil {
+			return fail("size %d: %v", i, err)
+		}
+		if s.syms.Range(t.Shape[i]).Max < 0 {
+			return fail("size %d is %s", i, t.Shape[i])
+		}
+		if t.Strides[i], err = s.int(&m.Strides[i]); err != nil {
+			return fail("stride %d: %v", i, err)
+		}
+		if s.syms.Range(t.Strides[i]).Max < 0 {
+			return fail("stride %d is %s", i, t.Strides[i])
+		}
+	}
+	t.Strides = t.NormStrides()
+	return t, nil
+}
+
+func (s *scope) define(name string, v *ir.Value) {
+	if s.values[name] != nil {
+		s.fail(CodeGraph, "value %q is defined twice", name)
+		return
+	}
+	s.values[name] = v
+}
+
+// inputs makes the graph's inputs from the signature and gives the names of effect tokens.
+func (s *scope) inputs() (tokens map[string]bool) {
+	tokens = map[string]bool{}
+	specs := s.ep.GraphModule.Signature.InputSpecs
+	if len(specs) != len(s.sg.Inputs) {
+		s.fail(CodeGraph, "the graph has %d inputs, the signature %d (graph_module.signature.input_specs)", len(s.sg.Inputs), len(specs))
+		return
+	}
+	for i := range specs {
+		sp, arg := &specs[i], &s.sg.Inputs[i]
+		at := fmt.Sprintf("graph_module.signature.input_specs[%d]", i)
+		same := func(name string) bool {
+			if got := argName(arg); got != "" && got != name {
+				s.fail(CodeGraph, "%s is %q, the graph's input %d is %q", at, name, i, got)
+				return false
+			}
+			return true
+		}
+		weight := func(kind ir.InputKind, name, target string, persistent bool) {
+			if !same(name) {
+				return
+			}
+			t, err := s.tensorType(name)
+			if err != nil {
+				s.fail(CodeGraph, "%v", err)
+				return
+			}
+			in := s.g.AddInput(name, kind, target, t)
+			in.Persistent = persistent
+			s.define(name, in.Value)
+			s.load(in)
+		}
+		switch sp.Arm {
+		case schema.InputSpecParameter:
+			p := sp.Parameter()
+			weight(ir.InputParam, p.Arg.Name, p.ParameterName, true)
+		case schema.InputSpecBuffer:
+			p := sp.Buffer()
+			weight(ir.InputBuffer, p.Arg.Name, p.BufferName, p.Persistent)
+		case schema.InputSpecTensorConstant:
+			p := sp.TensorConstant()
+			weight(ir.InputConst, p.Arg.Name, p.TensorConstantName, false)
+		case schema.InputSpecUserInput:
+			a := &sp.UserInput().Arg
+			if !same(argName(a)) {
+				continue
+			}
+			s.userInput(at, a, ir.InputUser)
+		case schema.InputSpecConstantInput:
+			c := sp.ConstantInput()
+			s.constantInput(c.Name, &c.Value)
+		case schema.InputSpecToken:
+			name := sp.Token().Arg.Name
+			tokens[name] = true
+			s.define(name, nil)
+		default:
+			s.add(s.a.diag(CodeUnsupported, s.entry, "keep script objects out of the exported module",
+				"%s: input kind %s cannot be compiled", at, sp.Arm))
+		}
+	}
+	return tokens
+}
+
+// argName is the name of the value that an argument is, empty for constants and lists.
+func argName(a *schema.Argument) string {
+	switch a.Arm {
+	case schema.ArgumentAsTensor:
+		return a.AsTensor().Name
+	case schema.ArgumentAsSymInt:
+		return a.AsSymInt().AsName()
+	case schema.ArgumentAsSymFloat:
+		return a.AsSymFloat().AsName()
+	case schema.ArgumentAsSymBool:
+		return a.AsSymBool().AsName()
+	case schema.ArgumentAsCustomObj:
+		return a.AsCustomObj().Name
+	}
+	return ""
+}
+
+// userInput makes an input from a value that the caller, or the node around a nested graph, gives.
+func (s *scope) userInput(at string, a *schema.Argument, kind ir.InputKind) {
+	name := argName(a)
+	fixed, isFixed := ir.None, false
+	var t ir.Type
+	var err error
+	switch a.Arm {
+	case schema.ArgumentAsTensor:
+		t, err = s.tensorType(name)
+	case schema.ArgumentAsSymInt, schema.ArgumentAsSymFloat, schema.ArgumentAsSymBool:
+		if name != "" {
+			t, err = s.scalarType(a.Arm, name)
+			break
+		}
+		fallthrough
+	default:
+		fixed, err = s.arg(a)
+		isFixed = true
+		if t = constType(fixed); fixed.Kind() == ir.ArgList {
+			err = fmt.Errorf("a list (%s) where a single value should be", a.Arm)
+		}
+	}
+	if err != nil {
+		s.fail(CodeGraph, "%s: %v", at, err)
+		return
+	}
+	in := s.g.AddInput(name, kind, name, t)
+	in.Fixed, in.HasFixed = fixed, isFixed
+	if name != "" {
+		s.define(name, in.Value)
+	}
+}
+
+// constType is the type of a constant argument.
+func constType(a ir.Arg) ir.Type {
+	switch a.Kind() {
+	case ir.ArgInt:
+		e, _ := a.Expr()
+		return ir.IntType(e)
+	case ir.ArgFloat:
+		return ir.ScalarType(ir.KindFloat)
+	case ir.ArgBool:
+		return ir.ScalarType(ir.KindBool)
+	case ir.ArgNone:
+		return ir.ScalarType(ir.KindNone)
+	}
+	return ir.ScalarType(ir.KindStr)
+}
+
+func (s *scope) constantInput(name string, v *schema.ConstantValue) {
+	var a ir.Arg
+	switch v.Arm {
+	case schema.ConstantValueAsInt:
+		a = ir.Int(v.AsInt())
+	case schema.ConstantValueAsFloat:
+		a = ir.Float(v.AsFloat())
+	case schema.ConstantValueAsBool:
+		a = ir.Bool(v.AsBool())
+	case schema.ConstantValueAsString:
+		a = ir.Str(v.AsString())
+	}
+	in := s.g.AddInput(name, ir.InputUser, name, constType(a))
+	in.Fixed, in.HasFixed = a, true
+	s.define(name, in.Value)
+}
+
+// scalarType is the type of a named integer, float or bool.
+func (s *scope) scalarType(arm schema.ArgumentArm, name string) (ir.Type, error) {
+	switch arm {
+	case schema.ArgumentAsSymInt:
+		i := s.ints[name]
+		if i == nil {
+			return ir.Type{}, fmt.Errorf("sym_int_values has no %q", name)
+		}
+		e, err := s.int(i)
+		if err != nil {
+			return ir.Type{}, fmt.Errorf("sym_int_values.%s: %w", name, err)
+		}
+		return ir.IntType(e), nil
+	case schema.ArgumentAsSymFloat:
+		if s.floats[name] == nil {
+			return ir.Type{}, fmt.Errorf("sym_float_values has no %q", name)
+		}
+		return ir.ScalarType(ir.KindFloat), nil
+	}
+	if s.bools[name] == nil {
+		return ir.Type{}, fmt.Errorf("sym_bool_values has no %q", name)
+	}
+	return ir.ScalarType(ir.KindBool), nil
+}
+
+// load finds an input's contents.
+func (s *scope) load(in *ir.Input) {
+	lists := [2]*payloads{s.weights, s.consts}
+	if !in.Persistent {
+		lists[0], lists[1] = lists[1], lists[0]
+	}
+	for _, l := range lists {
+		m := l.m[in.Target]
+		if m == nil {
+			continue
+		}
+		d, err := s.a.tensor(l, in.Target, m)
+		if err != nil {
+			if dg, ok := ir.AsDiags(err); ok {
+				s.add(dg[0])
+			}
+			return
+		}
+		sizes, ok := in.Value.Type.Sizes()
+		if !ok || !slices.Equal(sizes, d.Sizes) || in.Value.Type.DType != d.DType {
+			s.add(s.a.diag(CodeWeight, l.entry, tryGraph, "%s is %s%v here and %s in the graph (%s)",
+				in.Target, d.DType, d.Sizes, in.Value.Type, s.entry))
+			return
+		}
+		in.Data = d
+		return
+	}
+	l := lists[0]
+	if l.absent {
+		s.add(s.a.diag(CodeArchive, l.entry, tryGraph, "the entry is missing, %s %s is to be in it", in.Kind, in.Target))
+		return
+	}
+	s.add(s.a.diag(CodeWeight, l.entry, tryGraph, "%s %s is in no list of the archive", in.Kind, in.Target))
+}
+
+// spec keeps the pytree specs of the program's call and the names of its inputs.
+func (s *scope) spec() {
+	for i := range s.ep.GraphModule.ModuleCallGraph {
+		c := &s.ep.GraphModule.ModuleCallGraph[i]
+		if c.Fqn != "" || c.Signature == nil {
+			continue
+		}
+		s.g.InSpec, s.g.OutSpec = c.Signature.InSpec, c.Signature.OutSpec
+		users := len(s.g.UserInputs())
+		if in, err := pytree.Parse(c.Signature.InSpec); err != nil {
+			s.fail(CodeGraph, "module_call_graph[%d].signature.in_spec: %v", i, err)
+		} else if names := in.Paths(c.Signature.ForwardArgNames); len(names) == users {
+			s.g.InputNames = names
+		} else {
+			s.fail(CodeGraph, "module_call_graph[%d].signature.in_spec has %d leaves, the program %d inputs", i, len(names), users)
+		}
+		if _, err := pytree.Parse(c.Signature.OutSpec); err != nil {
+			s.fail(CodeGraph, "module_call_graph[%d].signature.out_spec: %v", i, err)
+		}
+		return
+	}
+}
+
+func (s *scope) nodes() {
+	for i := range s.sg.Nodes {
+		if s.full() {
+			return
+		}
+		n := &s.sg.Nodes[i]
+		s.node(i, n)
+		*n = schema.Node{} // the text's form is not needed any more
+	}
+}
+
+// target is an operator's name in the table: torch.ops.aten.add.Tensor is aten.add.Tensor.
+func target(t string) string { return strings.TrimPrefix(t, "torch.ops.") }
+
+func (s *scope) node(i int, n *schema.Node) {
+	inputs, outputs := n.Inputs, n.Outputs
+	name := target(n.Target)
+	// An operator with an ordered effect is wrapped with its token; order is what the list of nodes is.
+	if name == "higher_order.with_effects" && len(inputs) >= 2 && inputs[1].Arg.Arm == schema.ArgumentAsOperator && len(outputs) > 0 {
+		name = target(inputs[1].Arg.AsOperator())
+		s.token(&outputs[0])
+		inputs, outputs = inputs[2:], outputs[1:]
+	}
+	own := n.Name.V
+	if own == "" && len(outputs) > 0 {
+		own = argName(&outputs[0])
+	}
+	stack, _ := n.Metadata.Get("stack_trace")
+	modules, _ := n.Metadata.Get("nn_module_stack")
+	origin := s.origins.origin(own, stack, modules)
+	id := ops.Lookup(name)
+	bad := func(format string, args ...any) {
+		s.add(&ir.Diag{
+			Code: CodeGraph, Op: name, Node: own, Origin: origin, Entry: s.entry, Try: tryGraph,
+			Msg: fmt.Sprintf("%s.nodes[%d] %s: %s", s.path, i, own, fmt.Sprintf(format, args...)),
+		})
+	}
+
+	var args []ir.Arg
+	var argNames []string
+	var err error
+	if id == ops.Unknown {
+		args, argNames, err = s.freeArgs(inputs)
+	} else {
+		args, err = s.schemaArgs(id, inputs)
+	}
+	if err != nil {
+		bad("%v", err)
+	}
+	types, names, terr := s.results(id, outputs)
+	if terr != nil {
+		bad("%v", terr)
+	}
+	if err == nil && terr == nil && infer.Has(id) {
+		if e := s.compare(id, args, types, names); e != nil {
+			bad("%v", e)
+		}
+	}
+	if err != nil || args == nil {
+		args = make([]ir.Arg, len(args))
+	}
+	m := s.g.NewNode(s.g.Ret(), id, args, types, origin)
+	if id == ops.Unknown {
+		m.Target, m.ArgNames = name, argNames
+	}
+	for k, v := range m.Outs {
+		v.Name = names[k]
+		if names[k] == "" {
+			continue
+		}
+		if s.values[names[k]] != nil {
+			bad("value %q is defined twice", names[k])
+			continue
+		}
+		s.values[names[k]] = v
+	}
+}
+
+func (s *scope) token(a *schema.Argument) {
+	if n := argName(a); n != "" {
+		s.values[n] = nil
+	}
+}
+
+// results gives the types and names of a node's results, lists in line.
+func (s *scope) results(id ops.ID, outs []schema.Argument) (types []ir.Type, names []string, err error) {
+	one := func(a *schema.Argument) {
+		var t ir.Type
+		var e error
+		name := argName(a)
+		switch a.Arm {
+		case schema.ArgumentAsTensor:
+			t, e = s.tensorType(name)
+		case schema.ArgumentAsSymInt, schema.ArgumentAsSymFloat, schema.ArgumentAsSymBool:
+			if name == "" {
+				e = fmt.Errorf("a constant (%s) among the results", a.Arm)
+				break
+			}
+			t, e = s.scalarType(a.Arm, name)
+		case schema.ArgumentAsNone:
+			t = ir.ScalarType(ir.KindNone)
+		default:
+			e = fmt.Errorf("%s among the results", a.Arm)
+		}
+		if e != nil && err == nil {
+			err = e
+		}
+		types, names = append(types, t), append(names, name)
+	}
+	tensor := func(t schema.TensorArgument) {
+		ty, e := s.tensorType(t.Name)
+		if e != nil && err == nil {
+			err = e
+		}
+		types, names = append(types, ty), append(names, t.Name)
+	}
+	rets := id.Info().Schema.Rets
+	list := id == ops.Unknown || len(rets) == 1 && rets[0].List
+	for i := range outs {
+		a := &outs[i]
+		switch a.Arm {
+		case schema.ArgumentAsTensors:
+			for _, t := range a.AsTensors() {
+				tensor(t)
+			}
+		case schema.ArgumentAsOptionalTensors:
+			l := a.AsOptionalTensors()
+			for k := range l {
+				if l[k].Arm == schema.OptionalTensorArgumentAsNone {
+					types, names = append(types, ir.ScalarType(ir.KindNone)), append(names, "")
+					continue
+				}
+				tensor(l[k].AsTensor())
+			}
+		case schema.ArgumentAsNestedTensors:
+			for _, l := range a.AsNestedTensors() {
+				for _, t := range l {
+					tensor(t)
+				}
+			}
+		default:
+			one(a)
+			continue
+		}
+		if !list && (i >= len(rets) || !rets[i].List) && err == nil {
+			err = fmt.Errorf("result %d is a list, the operator's schema has a single value", i)
+		}
+	}
+	if !list && len(outs) != len(rets) && err == nil {
+		err = fmt.Errorf("%d results, the operator's schema has %d", len(outs), len(rets))
+	}
+	return types, names, err
+}
+
+// compare checks the archive's types against the operator's rule.
+func (s *scope) compare(id ops.ID, args []ir.Arg, types []ir.Type, names []string) error {
+	want, err := infer.Types(s.g, id, args)
+	if err != nil {
+		return err
+	}
+	if len(want) != len(types) {
+		return fmt.Errorf("%d results, the operator gives %d", len(types), len(want))
+	}
+	for i, w := range want {
+		got := types[i]
+		if got.Kind == ir.KindNone {
+			continue
+		}
+		differ := got.Kind != w.Kind
+		if !differ && got.IsTensor() {
+			differ = got.DType != w.DType || got.Rank() != w.Rank()
+			for d := 0; d < got.Rank() && !differ; d++ {
+				eq, known := s.syms.ProveEq(got.Shape[d], w.Shape[d])
+				differ = known && !eq
+			}
+		}
+		if differ {
+			w.Strides, got.Strides = nil, nil
+			return fmt.Errorf("tensor_values says that %s is %s, the operator gives %s", names[i], got, w)
+		}
+	}
+	return nil
+}
+
+// nested imports the graph of a higher-order operator.
+func (s *scope) nested(ga *schema.GraphArgument) (*ir.Graph, error) {
+	g := ir.NewGraph(ga.Name, s.syms)
+	g.Entry = s.entry
+	n := s.scope(g, &ga.Graph, s.path+"."+ga.Name)
+	before := len(s.diags)
+	for i := range ga.Graph.Inputs {
+		n.userInput(fmt.Sprintf("%s.inputs[%d]", n.path, i), &ga.Graph.Inputs[i], ir.InputOperand)
+	}
+	n.nodes()
+	args := make([]ir.Arg, 0, len(ga.Graph.Outputs))
+	for i := range ga.Graph.Outputs {
+		a, err := n.arg(&ga.Graph.Outputs[i])
+		if err != nil {
+			s.fail(CodeGraph, "%s.outputs[%d]: %v", n.path, i, err)
+		}
+		if a.Kind() == ir.ArgList {
+			args = append(args, a.List()...)
+			continue
+		}
+		args = append(args, a)
+	}
+	if len(s.diags) > before {
+		return g, nil // told already
+	}
+	g.SetOutputs(make([]ir.Output, len(args)), args)
+	return g, nil
+}
+
+// outputs sets what the program returns, write-backs first.
+func (s *scope) outputs(tokens map[string]bool) {
+	specs := s.ep.GraphModule.Signature.OutputSpecs
+	if len(specs) != len(s.sg.Outputs) {
+		s.fail(CodeGraph, "the graph has %d outputs, the signature %d (graph_module.signature.output_specs)", len(s.sg.Outputs), len(specs))
+		return
+	}
+	var back, user []ir.Output
+	var backArgs, userArgs []ir.Arg
+	byTarget := map[string]*ir.Input{}
+	byName := map[string]*ir.Input{}
+	for _, in := range s.g.Inputs {
+		if in.Kind == ir.InputUser {
+			byName[in.Value.Name] = in
+		} else {
+			byTarget[in.Kind.String()+" "+in.Target] = in
+		}
+	}
+	for i := range specs {
+		sp, arg := &specs[i], &s.sg.Outputs[i]
+		at := fmt.Sprintf("graph_module.signature.output_specs[%d]", i)
+		var o ir.Output
+		var name string
+		switch sp.Arm {
+		case schema.OutputSpecUserOutput:
+			name = argName(&sp.UserOutput().Arg)
+		case schema.OutputSpecLossOutput:
+			name = sp.LossOutput().Arg.Name
+		case schema.OutputSpecBufferMutation:
+			m := sp.BufferMutation()
+			name = m.Arg.Name
+			o = ir.Output{Kind: ir.OutputBufferMutation, Target: byTarget["buffer "+m.BufferName]}
+			if o.Target == nil {
+				s.fail(CodeGraph, "%s: the buffer %q that it writes to is no input", at, m.BufferName)
+				continue
+			}
+		case schema.OutputSpecParameterMutation:
+			m := sp.ParameterMutation()
+			name = m.Arg.Name
+			o = ir.Output{Kind: ir.OutputBufferMutation, Target: byTarget["param "+m.ParameterName]}
+			if o.Target == nil {
+				s.fail(CodeGraph, "%s: the parameter %q that it writes to is no input", at, m.ParameterName)
+				continue
+			}
+		case schema.OutputSpecUserInputMutation:
+			m := sp.UserInputMutation()
+			name = m.Arg.Name
+			o = ir.Output{Kind: ir.OutputInputMutation, Target: byName[m.UserInputName]}
+			if o.Target == nil {
+				s.fail(CodeGraph, "%s: the input %q that it writes to is none", at, m.UserInputName)
+				continue
+			}
+		case schema.OutputSpecToken:
+			continue
+		default:
+			s.add(s.a.diag(CodeUnsupported, s.entry, "export the model for inference, without a loss and gradients",
+				"%s: output kind %s cannot be compiled", at, sp.Arm))
+			continue
+		}
+		if got := argName(arg); got != name {
+			s.fail(CodeGraph, "%s is %q, the graph's output %d is %q", at, name, i, got)
+			continue
+		}
+		if tokens[name] && name != "" {
+			continue
+		}
+		a, err := s.arg(arg)
+		if err == nil && (a.Kind() == ir.ArgList || a.Kind() == ir.ArgGraph) {
+			err = fmt.Errorf("%s where a single value should be", arg.Arm)
+		}
+		if err != nil {
+			s.fail(CodeGraph, "graph_module.graph.outputs[%d]: %v", i, err)
+			continue
+		}
+		if o.Kind == ir.OutputUser {
+			user, userArgs = append(user, o), append(userArgs, a)
+			continue
+		}
+		if v := a.Value(); v == nil || v.Type.DType != o.Target.Value.Type.DType || v.Type.Rank() != o.Target.Value.Type.Rank() {
+			s.fail(CodeGraph, "%s: %q does not fit %q, which it is written to", at, name, o.Target.Target)
+			continue
+		}
+		back, backArgs = append(back, o), append(backArgs, a)
+	}
+	if len(s.diags) == 0 {
+		s.g.SetOutputs(append(back, user...), append(backArgs, userArgs...))
+	}
+}
+
+// value finds a value by name.
+func (s *scope) value(name string) (*ir.Value, error) {
+	v, ok := s.values[name]
+	if ok {
+		return v, nil
+	}
+	for i := range s.sg.Nodes {
+		for k := range s.sg.Nodes[i].Outputs {
+			o := &s.sg.Nodes[i].Outputs[k]
+			later := argName(o) == name
+			for _, t := range o.AsTensors() {
+				later = later || t.Name == name
+			}
+			if later {
+				return nil, fmt.Errorf("value %q is used before node %d makes it: the graph has a cycle", name, i)
+			}
+		}
+	}
+	return nil, fmt.Errorf("value %q is not defined", name)
+}
+
+// freeArgs converts the arguments of an operator without a schema.
+func (s *scope) freeArgs(ins []schema.NamedArgument) (args []ir.Arg, names []string, err error) {
+	for i := range ins {
+		a, err := s.arg(&ins[i].Arg)
+		if err != nil {
+			return nil, nil, fmt.Errorf("argument %s: %w", argLabel(ins, i), err)
+		}
+		args, names = append(args, a), append(names, ins[i].Name)
+	}
+	return args, names, nil
+}
+
+func argLabel(ins []schema.NamedArgument, i int) string {
+	if ins[i].Name != "" {
+		return clean(ins[i].Name)
+	}
+	return strconv.Itoa(i)
+}
+
+// schemaArgs places the arguments by the operator's schema, defaults filled in.
+func (s *scope) schemaArgs(id ops.ID, ins []schema.NamedArgument) ([]ir.Arg, error) {
+	sc := &id.Info().Schema
+	args := op.Defaults(id)
+	given := make([]bool, len(args))
+	for i := range ins {
+		k := i
+		if ins[i].Name != "" {
+			k = id.Info().ArgIndex(ins[i].Name)
+		}
+		if k < 0 || k >= len(args) {
+			return nil, fmt.Errorf("argument %s is not in the operator's schema, which has %d arguments", argLabel(ins, i), len(args))
+		}
+		if given[k] {
+			return nil, fmt.Errorf("argument %s is given twice", sc.Args[k].Name)
+		}
+		given[k] = true
+		a, err := s.arg(&ins[i].Arg)
+		if err == nil {
+			a, err = fit(a, &sc.Args[k])
+		}
+		if err != nil {
+			return nil, fmt.Errorf("argument %s: %w", sc.Args[k].Name, err)
+		}
+		args[k] = a
+	}
+	for k := range given {
+		if a := &sc.Args[k]; !given[k] && !a.HasDefault && !(a.Opt && a.Type == ops.TGenerator) {
+			return nil, fmt.Errorf("argument %s is missing", a.Name)
+		}
+	}
+	return args, nil
+}

@@ -1,0 +1,183 @@
+package pt2
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+
+	"github.com/lathe-ml/lathe/ir"
+	"github.com/lathe-ml/lathe/ops"
+	"github.com/lathe-ml/lathe/pt2/schema"
+)
+
+// payloads is one of an archive's lists of tensors: weights or constants by their names in the model.
+type payloads struct {
+	entry  string // of the list
+	dir    string // of the records
+	absent bool
+	m      map[string]*schema.PayloadMeta
+}
+
+func (a *Archive) payloads(kind, method string) (*payloads, error) {
+	p := &payloads{dir: "data/" + kind + "/", m: map[string]*schema.PayloadMeta{}}
+	p.entry = p.dir + method + "_" + kind + "_config.json"
+	if !a.c.has(p.entry) {
+		p.absent = true
+		return p, nil
+	}
+	text, err := a.c.read(p.entry)
+	if err != nil {
+		return nil, a.diag(CodeArchive, p.entry, "the archive is damaged; copy or export it again", "%v", err)
+	}
+	cfg, unknown, err := schema.DecodePayloadConfig(text)
+	if err != nil {
+		return nil, a.jsonDiag(p.entry, err)
+	}
+	for _, u := range unknown {
+		a.note("%s: field %q is not known and left unread", p.entry, u)
+	}
+	for i := range cfg.Config {
+		e := &cfg.Config[i]
+		if p.m[e.Key] != nil {
+			return nil, a.diag(CodeJSON, p.entry, tryExport, "%q stands twice", e.Key)
+		}
+		p.m[e.Key] = &e.Value
+	}
+	return p, nil
+}
+
+// tensor makes the contents of a parameter, buffer or constant: a view of its record, checked against its size.
+func (a *Archive) tensor(p *payloads, name string, m *schema.PayloadMeta) (*ir.Data, error) {
+	entry := p.dir + m.PathName
+	bad := func(format string, args ...any) (*ir.Data, error) {
+		return nil, a.diag(CodeWeight, entry, "the archive is damaged; copy or export it again", "%s: %s", name, fmt.Sprintf(format, args...))
+	}
+	if m.UsePickle {
+		return nil, a.diag(CodeWeight, entry, "flatten the tensor subclasses before the export (torchao.utils.unwrap_tensor_subclass)",
+			"%s: the weight is stored as a pickle, which is never executed", name)
+	}
+	if m.TensorMeta == nil {
+		return bad("%s does not say what the record holds", p.entry)
+	}
+	if !a.c.has(entry) {
+		return bad("the record is missing")
+	}
+	d, err := metaData(m.TensorMeta)
+	if err != nil {
+		return bad("%v", err)
+	}
+	d.Entry = entry
+	st := a.storages[entry]
+	if st == nil {
+		st = a.c.record(entry)
+		a.storages[entry] = st
+	}
+	d.Storage = st
+	need, ok := span(d)
+	if !ok {
+		return bad("sizes %v with strides %v are beyond all bounds", d.Sizes, d.Strides)
+	}
+	if need > st.Size() {
+		return bad("the record has %d of %d bytes", st.Size(), need)
+	}
+	return d, nil
+}
+
+// metaData reads a description of plain numbers.
+func metaData(t *schema.TensorMeta) (*ir.Data, error) {
+	d := &ir.Data{DType: dtypeOf(t.Dtype)}
+	if d.DType == ops.DTypeNone {
+		return nil, fmt.Errorf("element type %s", t.Dtype)
+	}
+	if t.Layout != schema.LayoutStrided {
+		return nil, fmt.Errorf("layout %s where a strided tensor should be", t.Layout)
+	}
+	ints := func(what string, l []schema.SymInt) ([]int64, error) {
+		ks := make([]int64, len(l))
+		for i := range l {
+			if l[i].Arm != schema.SymIntAsInt {
+				return nil, fmt.Errorf("a symbolic %s", what)
+			}
+			if ks[i] = l[i].AsInt(); ks[i] < 0 {
+				return nil, fmt.Errorf("%s %d", what, ks[i])
+			}
+		}
+		return ks, nil
+	}
+	var err error
+	if d.Sizes, err = ints("size", t.Sizes); err != nil {
+		return nil, err
+	}
+	if d.Strides, err = ints("stride", t.Strides); err != nil {
+		return nil, err
+	}
+	if len(d.Sizes) != len(d.Strides) {
+		return nil, fmt.Errorf("%d sizes and %d strides", len(d.Sizes), len(d.Strides))
+	}
+	off, err := ints("storage offset", []schema.SymInt{t.StorageOffset})
+	if err != nil {
+		return nil, err
+	}
+	d.Offset = off[0]
+	if d.Contiguous() {
+		d.Strides = nil
+	}
+	return d, nil
+}
+
+// span is the number of bytes from the storage's begin to the last element's end; not ok where it or the number of
+// elements does not fit.
+func span(d *ir.Data) (int64, bool) {
+	strides := d.Strides
+	if strides == nil {
+		strides = make([]int64, len(d.Sizes))
+		n := int64(1)
+		for i := len(d.Sizes) - 1; i >= 0; i-- {
+			strides[i] = n
+			if n = satMul(n, max(d.Sizes[i], 1)); n == math.MaxInt64 {
+				return 0, false
+			}
+		}
+	}
+	n, last := int64(1), d.Offset
+	for i, s := range d.Sizes {
+		if s == 0 {
+			return 0, true
+		}
+		n = satMul(n, s)
+		last = satAdd(last, satMul(s-1, strides[i]))
+	}
+	end := satMul(satAdd(last, 1), d.DType.Size())
+	bytes := satMul(n, d.DType.Size())
+	return end, end != math.MaxInt64 && bytes != math.MaxInt64
+}
+
+// satMul and satAdd are for numbers that are not negative; what does not fit is MaxInt64.
+func satMul(a, b int64) int64 {
+	hi, lo := bits.Mul64(uint64(a), uint64(b))
+	if hi != 0 || lo > math.MaxInt64 {
+		return math.MaxInt64
+	}
+	return int64(lo)
+}
+
+func satAdd(a, b int64) int64 {
+	if a > math.MaxInt64-b {
+		return math.MaxInt64
+	}
+	return a + b
+}
+
+var dtypes = map[schema.ScalarType]ops.DType{
+	schema.ScalarTypeBYTE: ops.Uint8, schema.ScalarTypeCHAR: ops.Int8, schema.ScalarTypeSHORT: ops.Int16,
+	schema.ScalarTypeINT: ops.Int32, schema.ScalarTypeLONG: ops.Int64, schema.ScalarTypeHALF: ops.Float16,
+	schema.ScalarTypeFLOAT: ops.Float32, schema.ScalarTypeDOUBLE: ops.Float64, schema.ScalarTypeCOMPLEXHALF: ops.ComplexHalf,
+	schema.ScalarTypeCOMPLEXFLOAT: ops.Complex64, schema.ScalarTypeCOMPLEXDOUBLE: ops.Complex128, schema.ScalarTypeBOOL: ops.Bool,
+	schema.ScalarTypeBFLOAT16: ops.BFloat16, schema.ScalarTypeUINT16: ops.Uint16, schema.ScalarTypeUINT32: ops.Uint32,
+	schema.ScalarTypeUINT64: ops.Uint64, schema.ScalarTypeFLOAT8E4M3FN: ops.Float8E4M3FN,
+	schema.ScalarTypeFLOAT8E5M2: ops.Float8E5M2, schema.ScalarTypeFLOAT8E4M3FNUZ: ops.Float8E4M3FNUZ,
+	schema.ScalarTypeFLOAT8E5M2FNUZ: ops.Float8E5M2FNUZ, schema.ScalarTypeFLOAT8E8M0FNU: ops.Float8E8M0FNU,
+}
+
+// dtypeOf is DTypeNone for the schema's UNKNOWN.
+func dtypeOf(t schema.ScalarType) ops.DType { return dtypes[t] }
