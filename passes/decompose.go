@@ -1,7 +1,12 @@
 // Package passes holds the graph passes, their manager and the pipelines.
 package passes
 
-import "github.com/lathe-ml/lathe/ir"
+import (
+	"fmt"
+
+	"github.com/lathe-ml/lathe/ir"
+	"github.com/lathe-ml/lathe/ops"
+)
 
 // Decomp is what a decomposition sees: the node to take apart and a builder in front of it.
 type Decomp struct {
@@ -11,3 +16,101 @@ type Decomp struct {
 
 // DecompFn takes a node one step apart and gives the values that replace its results; nil where it declines.
 type DecompFn func(d *Decomp) []*ir.Value
+
+// maxSteps bounds how often what comes of one node is taken apart again; a chain that long goes in circles.
+const maxSteps = 40
+
+// Decompose takes apart what the backend cannot have whole.
+var Decompose = Pass{
+	Name: "decompose",
+	Doc:  "Replaces each node that neither the backend nor a kernel takes by simpler ones, one step at a time.",
+	Run: func(ctx *Context, g *ir.Graph) error {
+		if g.Stage == ops.StageAten {
+			return fmt.Errorf("decompose needs a graph without mutation: run functionalize before it")
+		}
+		return each(g, func(n *ir.Node) error { return decompose(ctx, n, maxSteps) })
+	},
+}
+
+// HasDecomp tells whether the operator has a decomposition.
+func HasDecomp(id ops.ID) bool { return int(id) < len(dispatch) && dispatch[id] != nil }
+
+// DecomposeOnce takes n one step apart whether it is legal or not. ok is false where it has no decomposition or that
+// declines; n is unchanged then. The new nodes stand from first up to where n stood.
+func DecomposeOnce(ctx *Context, n *ir.Node) (first *ir.Node, ok bool, err error) {
+	if !HasDecomp(n.Op) {
+		return nil, false, nil
+	}
+	if ctx.pass == "" {
+		ctx.pass = "decompose"
+	}
+	g, before, after := n.Graph(), n.Prev(), n.Next()
+	b, ok := ctx.Rewrite(n, n.Info().Schema.Base)
+	if !ok {
+		return nil, false, nil
+	}
+	vs := dispatch[n.Op](&Decomp{Builder: b, N: n})
+	if b.Err == nil && vs == nil {
+		// A rule declines before it builds anything, or leaves dead nodes behind for dce.
+		return nil, false, nil
+	}
+	if b.Err == nil && len(vs) != len(n.Outs) {
+		b.Fail(fmt.Errorf("%d values for %d results", len(vs), len(n.Outs)))
+	}
+	if err := ctx.replace(b, n, vs...); err != nil {
+		return nil, false, err
+	}
+	first = g.First()
+	if before != nil {
+		first = before.Next()
+	}
+	return first, first != after, nil
+}
+
+// decompose takes n apart until everything that comes of it is legal or has no decomposition.
+func decompose(ctx *Context, n *ir.Node, steps int) error {
+	if n.Op == ops.Unknown || ctx.legal(n) == nil {
+		return nil
+	}
+	if steps == 0 {
+		return fmt.Errorf("%s: its decomposition goes in circles", n.OpName())
+	}
+	end := n.Next()
+	first, ok, err := DecomposeOnce(ctx, n)
+	if err != nil || !ok {
+		return err
+	}
+	for m := first; m != end; {
+		next := m.Next()
+		if err := decompose(ctx, m, steps-1); err != nil {
+			return err
+		}
+		m = next
+	}
+	return nil
+}
+
+// TableLegal is the legality that the operator table alone tells: a runtime kernel that takes the element type of the first
+// tensor.
+func TableLegal(n *ir.Node) *ir.Diag {
+	info := n.Info()
+	if n.Op == ops.Unknown {
+		return n.Diag("unknown-op", "Lathe does not know the operator", "")
+	}
+	if info.Kernel == "" {
+		if !HasDecomp(n.Op) {
+			return nil // for the lowering to say
+		}
+		return n.Diag("no-kernel", "the runtime has no kernel for it", "")
+	}
+	k := ops.LookupKernel(info.Kernel)
+	for v := range n.Inputs() {
+		if v.Type.IsTensor() {
+			if k != nil && !k.DTypes.Has(v.Type.DType) {
+				return n.Diag("no-kernel", fmt.Sprintf("the kernel %s does not take %s", info.Kernel, v.Type.DType), "")
+			}
+			break
+		}
+	}
+	return nil
+}
