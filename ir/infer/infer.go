@@ -49,6 +49,3 @@ func (c *Call) T(i int) (ir.Type, error) {
 	}
 	return v.Type, nil
 }
-
-// Has tells whether the operator has a rule.
-func Has(id ops.ID) bool { return int(id) < len(dispatch) && dispatch[id] != nil }
