@@ -10,3 +10,4 @@ package fb
 //go:generate go run ../../tools/fbgen -o flattensor/zflattensor.go flattensor.fbs
 //go:generate go run ../../tools/fbgen -o xnnpack/zxnnpack.go xnnpack.fbs
 //go:generate go run ../../tools/fbgen -o mlx/zmlx.go mlx.fbs
+//go:generate go run ../../tools/fbgen -o internal/fbtest/zfbtest.go internal/fbtest.fbs
