@@ -2,6 +2,7 @@ package pte
 
 import (
 	"fmt"
+	"math"
 
 	fbp "github.com/lathe-ml/lathe/codegen/fb/program"
 )
@@ -154,8 +155,8 @@ func chainToWire(c *Chain) (*fbp.Chain, error) {
 	return w, nil
 }
 
-// planFromWire is the inverse of planToWire. segs gives, for a mutable data segment,
-// where its indices start in Program.Initial.
+// planFromWire is the inverse of planToWire. initialBase gives, for each mutable data
+// segment, what to add to its indices to get those of Program.Initial.
 func planFromWire(w *fbp.ExecutionPlan, initialBase []uint32) (*Plan, error) {
 	p := &Plan{
 		Name: w.Name, Inputs: w.Inputs, Outputs: w.Outputs, BufferSizes: w.NonConstBufferSizes,
@@ -263,6 +264,9 @@ func valueFromWire(u fbp.KernelTypes, initialBase []uint32) (Value, error) {
 		if t.Alloc != nil && t.Data != 0 {
 			if seg >= uint64(len(initialBase)) {
 				return nil, fmt.Errorf("mutable data segment %d of %d", seg, len(initialBase))
+			}
+			if t.Data > math.MaxUint32-initialBase[seg] {
+				return nil, fmt.Errorf("first value %d of mutable data segment %d", t.Data, seg)
 			}
 			t.Data += initialBase[seg]
 		}

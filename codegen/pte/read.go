@@ -171,14 +171,13 @@ func read(data []byte, f *os.File) (*Program, error) {
 			p.Constants[i+1] = Bytes(nonNil(b.Storage))
 		}
 	case w.ConstantSegment != nil && len(w.ConstantSegment.Offsets) > 1:
-		if p.Constants, err = pieces("constant_segment", w.ConstantSegment, segment, constSizes); err != nil {
+		if p.Constants, err = pieces("constant_segment", w.ConstantSegment, segment, constSizes, 0); err != nil {
 			return nil, err
 		}
 	}
 	for i, m := range w.MutableDataSegments {
 		what := fmt.Sprintf("mutable_data_segments[%d]", i)
-		sizes := initialSizes[min(int(initialBase[i]), len(initialSizes)):]
-		part, err := pieces(what, m, segment, sizes)
+		part, err := pieces(what, m, segment, initialSizes, initialBase[i])
 		if err != nil {
 			return nil, err
 		}
@@ -216,20 +215,10 @@ func delegatePayload(w *fbp.Program, d *fbp.BackendDelegate, segment func(string
 	return nil, fmt.Errorf("data location %v", d.Processed.Location)
 }
 
-// dataSizes gives, per index of Constants and Initial, how many bytes tensors need of
-// it; -1 where no tensor says.
-func (p *Program) dataSizes() (constants, initial []int64) {
-	note := func(sizes []int64, i uint32, n int64) []int64 {
-		// Absurd indices are for Check to refuse.
-		if i > 1<<24 {
-			return sizes
-		}
-		for int64(len(sizes)) <= int64(i) {
-			sizes = append(sizes, -1)
-		}
-		sizes[i] = max(sizes[i], n)
-		return sizes
-	}
+// dataSizes gives, per index of Constants and Initial that a tensor names, how many
+// bytes tensors need of it.
+func (p *Program) dataSizes() (constants, initial map[uint32]int64) {
+	constants, initial = map[uint32]int64{}, map[uint32]int64{}
 	for _, plan := range p.Plans {
 		for _, v := range plan.Values {
 			t, ok := v.(*Tensor)
@@ -238,21 +227,23 @@ func (p *Program) dataSizes() (constants, initial []int64) {
 			}
 			n, err := t.NBytes()
 			if err != nil {
+				// Check says what is wrong with it.
 				continue
 			}
-			if t.Alloc == nil {
-				constants = note(constants, t.Data, n)
-			} else {
-				initial = note(initial, t.Data, n)
+			sizes := constants
+			if t.Alloc != nil {
+				sizes = initial
 			}
+			sizes[t.Data] = max(sizes[t.Data], n)
 		}
 	}
 	return constants, initial
 }
 
 // pieces cuts a segment at its offsets. The file does not keep the pieces' sizes: a
-// piece is as long as tensors need it, or else reaches to the next piece.
-func pieces(what string, w *fbp.SubsegmentOffsets, segment func(string, uint32) (section, error), sizes []int64) ([]Blob, error) {
+// piece is as long as tensors need it, or else reaches to the next piece. Index i of
+// sizes is piece i-base.
+func pieces(what string, w *fbp.SubsegmentOffsets, segment func(string, uint32) (section, error), sizes map[uint32]int64, base uint32) ([]Blob, error) {
 	s, err := segment(what, w.SegmentIndex)
 	if err != nil {
 		return nil, err
@@ -269,11 +260,11 @@ func pieces(what string, w *fbp.SubsegmentOffsets, segment func(string, uint32) 
 			return nil, fmt.Errorf("%s: offsets[%d] is %d, the segment has %d bytes", what, i, off, n)
 		}
 		var end uint64
-		if i < len(sizes) && sizes[i] >= 0 {
-			if uint64(sizes[i]) > n-off {
-				return nil, fmt.Errorf("%s: offsets[%d]: %d bytes at %d of %d", what, i, sizes[i], off, n)
+		if size, ok := sizes[base+uint32(i)]; ok {
+			if uint64(size) > n-off {
+				return nil, fmt.Errorf("%s: offsets[%d]: %d bytes at %d of %d", what, i, size, off, n)
 			}
-			end = off + uint64(sizes[i])
+			end = off + uint64(size)
 		} else {
 			next := sort.Search(len(sorted), func(k int) bool { return sorted[k] > off })
 			end = n
