@@ -91,7 +91,7 @@ const (
 	maxSize  = 1 << 13 // nodes, counted as a tree
 	maxDepth = 300
 	maxTerms = 64      // largest product of sums that is multiplied out
-	maxPower = 1 << 16 // largest total degree of a monomial
+	maxPower = 1 << 10 // largest total degree of a monomial
 )
 
 // Expr is an immutable symbolic expression. The zero value is the integer 0.

@@ -7,7 +7,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 )
 
 // TestParseSympyValues compares both printed forms of each recorded expression
@@ -170,7 +169,6 @@ func TestParseSympyRefuses(t *testing.T) {
 		{"LShift(s0, -1)", "negative shift"},
 		{"9**99999999999 > 0 and x[", "an index"},
 	} {
-		start := time.Now()
 		e, err := ParseSympy(tt.src, SympyOptions{})
 		if err == nil || !strings.Contains(err.Error(), tt.msg) {
 			t.Errorf("%.60s: got %v, %v; want an error with %q", tt.src, e, err, tt.msg)
@@ -178,9 +176,6 @@ func TestParseSympyRefuses(t *testing.T) {
 		var se *SyntaxError
 		if err != nil && !errors.As(err, &se) {
 			t.Errorf("%.60s: error is a %T", tt.src, err)
-		}
-		if d := time.Since(start); d > 5*time.Second {
-			t.Errorf("%.60s: took %v", tt.src, d)
 		}
 	}
 }
