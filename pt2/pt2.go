@@ -6,9 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/lathe-ml/lathe/ir"
+	"github.com/lathe-ml/lathe/pt2/archive"
 	"github.com/lathe-ml/lathe/pt2/schema"
 )
 
@@ -27,8 +27,7 @@ const tryExport = "export the model again with torch.export.save of torch 2.9 to
 // Archive is an opened .pt2 file. The programs loaded from it refer to its weights, so it must stay open while they are
 // in use.
 type Archive struct {
-	path  string
-	c     *container
+	c     *archive.Archive
 	notes []string
 	// storages by entry: tied weights share one.
 	storages map[string]ir.Storage
@@ -36,20 +35,46 @@ type Archive struct {
 
 // Open opens an archive and checks that it is a PyTorch program. Errors are *ir.Diag.
 func Open(path string) (*Archive, error) {
-	c, err := openContainer(path)
+	c, err := archive.Open(path)
 	if err != nil {
-		return nil, &ir.Diag{Code: CodeArchive, Msg: fmt.Sprintf("%s cannot be opened: %v", path, err), Entry: path, Try: tryExport}
+		return nil, archiveDiag(path, err)
 	}
-	a := &Archive{path: path, c: c, storages: map[string]ir.Storage{}}
-	if err := a.checkMeta(); err != nil {
-		c.close()
-		return nil, err
+	return &Archive{c: c, notes: slices.Clone(c.Notes()), storages: map[string]ir.Storage{}}, nil
+}
+
+// New reads an archive that is in memory; name stands for its path in errors.
+func New(data []byte, name string) (*Archive, error) {
+	c, err := archive.New(data, name)
+	if err != nil {
+		return nil, archiveDiag(name, err)
 	}
-	return a, nil
+	return &Archive{c: c, notes: slices.Clone(c.Notes()), storages: map[string]ir.Storage{}}, nil
+}
+
+// archiveDiag makes a diagnostic of what the container's reader says.
+func archiveDiag(path string, err error) *ir.Diag {
+	d := &ir.Diag{Code: CodeArchive, Entry: path, Try: tryExport}
+	var e *archive.Error
+	if !errors.As(err, &e) {
+		d.Msg = fmt.Sprintf("%s cannot be read: %v", path, err)
+		d.Try = "check the path and that the file is readable"
+		return d
+	}
+	d.Msg = e.Reason
+	if e.Err != nil {
+		d.Msg += ": " + e.Err.Error()
+	}
+	if e.Entry != "" {
+		d.Msg, d.Entry = path+": "+d.Msg, clean(e.Entry)
+	}
+	if e.Try != "" {
+		d.Try = e.Try
+	}
+	return d
 }
 
 // Close releases the file. No weight of it may be used afterwards.
-func (a *Archive) Close() error { return a.c.close() }
+func (a *Archive) Close() error { return a.c.Close() }
 
 // Notes are remarks on the archive that do no harm, such as fields of a newer schema.
 func (a *Archive) Notes() []string { return a.notes }
@@ -64,52 +89,25 @@ func (a *Archive) diag(code, entry, try, format string, args ...any) *ir.Diag {
 	return &ir.Diag{Code: code, Entry: entry, Try: try, Msg: fmt.Sprintf(format, args...)}
 }
 
-// Small entries that tell what the archive is.
-func (a *Archive) checkMeta() error {
-	if a.c.has("serialized_exported_program.json") || a.c.has("version") && !a.c.has("archive_format") {
-		v, err := a.c.read("version")
-		if err != nil {
-			v = []byte("unknown")
-		}
-		return a.diag(CodeVersion, "version", tryExport,
-			"the archive has the layout of torch.export before the pt2 archive format (format version %.20s)", strings.TrimSpace(string(v)))
+// read gives the contents of an entry.
+func (a *Archive) read(name string) ([]byte, error) {
+	e, err := a.c.Get(name)
+	if err != nil {
+		return nil, archiveDiag(a.c.Path(), err)
 	}
-	for _, m := range []struct{ entry, want string }{{"archive_format", "pt2"}, {"archive_version", "0"}, {"byteorder", "little"}} {
-		b, err := a.c.read(m.entry)
-		if err != nil {
-			if m.entry == "byteorder" && a.c.has("archive_format") {
-				continue
-			}
-			return a.diag(CodeArchive, m.entry, "check that the file is one that torch.export.save wrote",
-				"this is no PyTorch program archive: %v", err)
-		}
-		if got := strings.TrimSpace(string(b)); got != m.want {
-			return a.diag(CodeVersion, m.entry, tryExport, "%s is %.20q, %q is read", m.entry, got, m.want)
-		}
+	b, err := e.Bytes()
+	if err != nil {
+		return nil, archiveDiag(a.c.Path(), err)
 	}
-	return nil
+	return b, nil
 }
 
 // MethodNames lists the programs in the archive in order of name.
-func (a *Archive) MethodNames() []string {
-	var ms []string
-	for _, n := range a.c.names {
-		if m, ok := strings.CutPrefix(n, "models/"); ok {
-			if m, ok = strings.CutSuffix(m, ".json"); ok && !strings.Contains(m, "/") {
-				ms = append(ms, m)
-			}
-		}
-	}
-	slices.Sort(ms)
-	return ms
-}
+func (a *Archive) MethodNames() []string { return a.c.Models() }
 
 // Load imports every program of the archive. The error is ir.Diags with everything found wrong.
 func (a *Archive) Load() (*ir.Program, error) {
 	names := a.MethodNames()
-	if len(names) == 0 {
-		return nil, a.diag(CodeArchive, "models/", tryExport, "the archive holds no program (no models/NAME.json)")
-	}
 	p := &ir.Program{}
 	var ds ir.Diags
 	for _, n := range names {
@@ -133,9 +131,9 @@ func (a *Archive) Load() (*ir.Program, error) {
 // LoadMethod imports one program. A program saved as "model" is the method "forward".
 func (a *Archive) LoadMethod(name string) (*ir.Graph, error) {
 	entry := "models/" + name + ".json"
-	text, err := a.c.read(entry)
+	text, err := a.read(entry)
 	if err != nil {
-		return nil, a.diag(CodeArchive, entry, "the archive is damaged; copy or export it again", "%v", err)
+		return nil, err
 	}
 	ep, unknown, err := schema.DecodeExportedProgram(text)
 	if verr := a.checkVersion(entry, text, ep); verr != nil {

@@ -21,13 +21,13 @@ type payloads struct {
 func (a *Archive) payloads(kind, method string) (*payloads, error) {
 	p := &payloads{dir: "data/" + kind + "/", m: map[string]*schema.PayloadMeta{}}
 	p.entry = p.dir + method + "_" + kind + "_config.json"
-	if !a.c.has(p.entry) {
+	if _, ok := a.c.Lookup(p.entry); !ok {
 		p.absent = true
 		return p, nil
 	}
-	text, err := a.c.read(p.entry)
+	text, err := a.read(p.entry)
 	if err != nil {
-		return nil, a.diag(CodeArchive, p.entry, "the archive is damaged; copy or export it again", "%v", err)
+		return nil, err
 	}
 	cfg, unknown, err := schema.DecodePayloadConfig(text)
 	if err != nil {
@@ -59,7 +59,8 @@ func (a *Archive) tensor(p *payloads, name string, m *schema.PayloadMeta) (*ir.D
 	if m.TensorMeta == nil {
 		return bad("%s does not say what the record holds", p.entry)
 	}
-	if !a.c.has(entry) {
+	rec, ok := a.c.Lookup(entry)
+	if !ok {
 		return bad("the record is missing")
 	}
 	d, err := metaData(m.TensorMeta)
@@ -67,18 +68,13 @@ func (a *Archive) tensor(p *payloads, name string, m *schema.PayloadMeta) (*ir.D
 		return bad("%v", err)
 	}
 	d.Entry = entry
-	st := a.storages[entry]
-	if st == nil {
-		st = a.c.record(entry)
-		a.storages[entry] = st
-	}
-	d.Storage = st
+	d.Storage = a.storage(rec)
 	need, ok := span(d)
 	if !ok {
 		return bad("sizes %v with strides %v are beyond all bounds", d.Sizes, d.Strides)
 	}
-	if need > st.Size() {
-		return bad("the record has %d of %d bytes", st.Size(), need)
+	if have := d.Storage.Size(); need > have {
+		return bad("the record has %d of %d bytes", have, need)
 	}
 	return d, nil
 }

@@ -133,6 +133,9 @@ func (a *Archive) Close() error {
 // Path returns the path the archive was opened at.
 func (a *Archive) Path() string { return a.path }
 
+// File returns the open file, nil for an archive in memory.
+func (a *Archive) File() *os.File { return a.file }
+
 // Size returns the size of the file in bytes.
 func (a *Archive) Size() int64 { return int64(len(a.data)) }
 

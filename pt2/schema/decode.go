@@ -116,7 +116,9 @@ type pool struct {
 
 // decode runs f over the whole text. It gives the names of fields that the schema does not know.
 func decode(b []byte, f func(*decoder) error) (unknown []string, err error) {
-	b = bytes.TrimPrefix(b, []byte("\xef\xbb\xbf"))
+	if bytes.HasPrefix(b, []byte("\xef\xbb\xbf")) {
+		return nil, &Error{Msg: "the text begins with a byte order mark, which JSON does not allow"}
+	}
 	run := func(p *pool) error {
 		d := &decoder{b: b, strs: map[string]string{}, skips: &skips{}, pool: p}
 		err := f(d)

@@ -52,7 +52,7 @@ func TestArgument(t *testing.T) {
 		}},
 		{`{"as_string_to_argument": {"k": {"as_int": 4}}}`, func(a *Argument) bool { return a.AsStringToArgument()[0].Value.AsInt() == 4 }},
 	} {
-		p, _, err := DecodeExportedProgram([]byte("\xef\xbb\xbf" + program(c.text)))
+		p, _, err := DecodeExportedProgram([]byte(program(c.text)))
 		if err != nil {
 			t.Errorf("%s: %v", c.text, err)
 			continue
@@ -102,6 +102,9 @@ func TestRefuse(t *testing.T) {
 		if _, _, err := DecodeExportedProgram([]byte(whole[:i])); err == nil {
 			t.Errorf("the first %d of %d bytes are accepted", i, len(whole))
 		}
+	}
+	if _, _, err := DecodeExportedProgram([]byte("\xef\xbb\xbf" + program(`{"as_int": 1}`))); err == nil {
+		t.Error("a byte order mark is accepted")
 	}
 	if _, _, err := DecodeExportedProgram([]byte(program(`{"as_int": 1}`) + "x")); err == nil {
 		t.Error("text behind the value is accepted")

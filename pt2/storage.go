@@ -1,0 +1,56 @@
+package pt2
+
+import (
+	"io"
+	"os"
+
+	"github.com/lathe-ml/lathe/ir"
+	"github.com/lathe-ml/lathe/pt2/archive"
+)
+
+// record is the storage that an entry of the archive is. Its Bytes and WriteTo check the entry's checksum.
+type record struct {
+	e *archive.Entry
+}
+
+// storedRecord is a record that lies in the file as it is.
+type storedRecord struct {
+	record
+	file   *os.File
+	offset int64
+}
+
+var (
+	_ ir.FileStorage = (*storedRecord)(nil)
+	_ io.WriterTo    = (*record)(nil)
+)
+
+// Size is the number of bytes.
+func (r *record) Size() int64 { return r.e.Size() }
+
+// Bytes gives the contents, mapped where they are stored.
+func (r *record) Bytes() ([]byte, error) { return r.e.Bytes() }
+
+// WriteTo streams the contents and checks them on the way.
+func (r *record) WriteTo(w io.Writer) (int64, error) { return r.e.WriteTo(w) }
+
+// Release lets the system drop the pages that Bytes or WriteTo brought in.
+func (r *record) Release() { r.e.Release() }
+
+// FileRange is the archive's file and the place of the record in it.
+func (r *storedRecord) FileRange() (file interface{ Fd() uintptr }, offset int64) {
+	return r.file, r.offset
+}
+
+// storage gives the one storage of an entry, the same for every tensor that views it.
+func (a *Archive) storage(e *archive.Entry) ir.Storage {
+	if st := a.storages[e.Name()]; st != nil {
+		return st
+	}
+	var st ir.Storage = &record{e}
+	if off, _, ok := e.FileRange(); ok && a.c.File() != nil {
+		st = &storedRecord{record{e}, a.c.File(), off}
+	}
+	a.storages[e.Name()] = st
+	return st
+}
