@@ -8,6 +8,8 @@ require (
 	pgregory.net/rapid v1.3.0
 )
 
+require github.com/x448/float16 v0.8.4 // indirect
+
 require (
 	github.com/google/go-cmp v0.7.0 // indirect
 	github.com/kr/pretty v0.3.1

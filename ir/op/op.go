@@ -69,7 +69,7 @@ func Defaults(id ops.ID) []ir.Arg {
 		s := &id.Info().Schema
 		d = make([]ir.Arg, len(s.Args))
 		for i := range s.Args {
-			d[i] = parseDefault(&s.Args[i])
+			d[i] = ParseDefault(&s.Args[i])
 		}
 		defaults.Lock()
 		defaults.m[id] = d
@@ -95,7 +95,8 @@ func Default(id ops.ID, i int) ir.Arg {
 	return d[i]
 }
 
-func parseDefault(a *ops.Arg) ir.Arg {
+// ParseDefault is the default that a schema gives an argument, None where it gives none.
+func ParseDefault(a *ops.Arg) ir.Arg {
 	src := a.Default
 	if !a.HasDefault || src == "None" {
 		return ir.None

@@ -1,0 +1,127 @@
+package program
+
+import (
+	"encoding/binary"
+	"io"
+	"math"
+	"os"
+
+	"github.com/lathe-ml/lathe/codegen/pte"
+	"github.com/lathe-ml/lathe/ir"
+	"github.com/lathe-ml/lathe/ops"
+
+	"github.com/x448/float16"
+)
+
+// constantData gives the index of d among the program's constants.
+func (l *lowering) constantData(d *ir.Data) uint32 {
+	i, ok := l.constants[d]
+	if !ok {
+		i = l.prog.AddConstant(Blob(d))
+		l.constants[d] = i
+	}
+	return i
+}
+
+func (l *lowering) initialData(d *ir.Data) uint32 {
+	i, ok := l.initial[d]
+	if !ok {
+		i = l.prog.AddInitial(Blob(d))
+		l.initial[d] = i
+	}
+	return i
+}
+
+// Blob gives the elements of d row-major, as the program file holds them: a range of the archive's file where they lie so,
+// otherwise gathered when they are written.
+func Blob(d *ir.Data) pte.Blob {
+	size := d.Numel() * d.DType.Size()
+	if d.Contiguous() {
+		if fs, ok := d.Storage.(ir.FileStorage); ok {
+			f, off := fs.FileRange()
+			if file, ok := f.(*os.File); ok {
+				return &fileBlob{dataBlob{d, size}, file, off + d.Offset*d.DType.Size()}
+			}
+		}
+	}
+	return &dataBlob{d, size}
+}
+
+type dataBlob struct {
+	d    *ir.Data
+	size int64
+}
+
+func (b *dataBlob) Size() int64 { return b.size }
+
+func (b *dataBlob) WriteTo(w io.Writer) (int64, error) {
+	p, err := b.d.Compact()
+	if err != nil {
+		return 0, err
+	}
+	n, err := w.Write(p)
+	return int64(n), err
+}
+
+type fileBlob struct {
+	dataBlob
+	file *os.File
+	off  int64
+}
+
+func (b *fileBlob) File() *os.File { return b.file }
+
+func (b *fileBlob) Offset() int64 { return b.off }
+
+// wrap is a constant tensor without dimensions that holds the number a.
+func (m *method) wrap(d ops.DType, a ir.Arg) int32 {
+	b, ok := encodeScalar(d, a)
+	if !ok {
+		m.failf("kernel-limit", "", "a number cannot be held as %s", d)
+		return m.none()
+	}
+	key := "w" + string(rune(d)) + string(b)
+	if i, ok := m.interned[key]; ok {
+		return i
+	}
+	t := m.newTensor(ir.StaticType(d), nil)
+	t.data = ir.NewData(d, nil, b)
+	t.meta.Data = m.constantData(t.data)
+	m.interned[key] = t.index
+	return t.index
+}
+
+func encodeScalar(d ops.DType, a ir.Arg) ([]byte, bool) {
+	f, okf := a.Float()
+	k, oki := a.Int()
+	le := binary.LittleEndian
+	switch d {
+	case ops.Float32:
+		return le.AppendUint32(nil, math.Float32bits(float32(f))), okf
+	case ops.Float64:
+		return le.AppendUint64(nil, math.Float64bits(f)), okf
+	case ops.Float16:
+		return le.AppendUint16(nil, float16.Fromfloat32(float32(f)).Bits()), okf
+	case ops.BFloat16:
+		return le.AppendUint16(nil, bfloat16(float32(f))), okf
+	case ops.Bool:
+		v, ok := a.Bool()
+		if v {
+			return []byte{1}, ok
+		}
+		return []byte{0}, ok
+	}
+	if !d.IsInt() || !oki {
+		return nil, false
+	}
+	return le.AppendUint64(nil, uint64(k))[:d.Size()], true
+}
+
+// bfloat16 rounds to the nearest, ties to even.
+func bfloat16(f float32) uint16 {
+	b := math.Float32bits(f)
+	if f != f {
+		return 0x7fc0
+	}
+	return uint16((b + 0x7fff + (b>>16)&1) >> 16)
+}

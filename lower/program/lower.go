@@ -1,0 +1,660 @@
+// Package program turns graphs into ExecuTorch methods: kernel calls in place of nodes, planned memory in place of values.
+// What a node becomes is what Caps.Match plans for it; whatever that refuses is refused here with the same words.
+package program
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/lathe-ml/lathe/codegen/pte"
+	"github.com/lathe-ml/lathe/ir"
+	"github.com/lathe-ml/lathe/ir/sym"
+	"github.com/lathe-ml/lathe/ops"
+)
+
+// Options are choices of the lowering. The zero value is what the official emitter does by default.
+type Options struct {
+	// CallerInputs leaves the memory of tensor inputs to the caller, who then need not copy into the plan; mutated inputs
+	// are written where they lie. CallerOutputs does the same for outputs.
+	CallerInputs, CallerOutputs bool
+}
+
+// Report says what became of the methods, for people.
+type Report struct {
+	Methods []MethodReport
+}
+
+// MethodReport is the report of one method.
+type MethodReport struct {
+	Name         string
+	Instructions int
+	// Planned is the bytes of planned memory, Peak the most bytes needed at one time.
+	Planned, Peak int64
+	// Kernels counts the calls by operator.
+	Kernels map[string]int
+	// Assumed are sizes without a bound in the program and the bound that memory was planned for.
+	Assumed []AssumedBound
+}
+
+// AssumedBound is a bound that the program did not state.
+type AssumedBound struct {
+	Symbol string
+	Max    int64
+}
+
+// Lower makes a program of p's graphs. Errors are ir.Diags, all that there are.
+func Lower(p *ir.Program, opts Options) (*pte.Program, *Report, error) {
+	l := &lowering{prog: &pte.Program{}, opts: opts, constants: map[*ir.Data]uint32{}, initial: map[*ir.Data]uint32{}}
+	rep := &Report{}
+	var diags ir.Diags
+	for _, g := range p.Methods {
+		m := newMethod(l, g)
+		m.lower()
+		if len(m.diags) > 0 {
+			diags = append(diags, m.diags...)
+			continue
+		}
+		l.prog.Plans = append(l.prog.Plans, m.plan)
+		rep.Methods = append(rep.Methods, m.report())
+	}
+	if err := diags.Err(); err != nil {
+		return nil, nil, err
+	}
+	return l.prog, rep, nil
+}
+
+// lowering is what the methods of a program share.
+type lowering struct {
+	prog      *pte.Program
+	opts      Options
+	constants map[*ir.Data]uint32
+	initial   map[*ir.Data]uint32
+}
+
+// method is a graph being lowered.
+type method struct {
+	*lowering
+	g     *ir.Graph
+	plan  *pte.Plan
+	chain *pte.Chain
+
+	interned map[string]int32
+	key      []byte
+	opIndex  map[pte.Operator]int32
+
+	tensors map[*ir.Value]*tensor
+	byIndex map[int32]*tensor
+	scalars map[*ir.Value]int32
+	// results are tensors decided before the node that makes the value is lowered: a buffer's own memory, a branch's result.
+	results map[*ir.Value]*tensor
+	scopes  []scope
+	binds   map[string]ir.Binding
+	bufs    []*buffer
+	loops   int
+	written map[*ir.Input]bool
+	assumed map[string]int64
+	at      *ir.Node // what is being lowered, for diagnostics
+	diags   ir.Diags
+	peak    int64
+}
+
+// tensor is a tensor value of the plan.
+type tensor struct {
+	index int32
+	meta  *pte.Tensor
+	// buf is the planned memory and off the tensor's place in it, in bytes; nil for constants and for the caller's memory.
+	buf *buffer
+	off int64
+	// data is a constant's contents.
+	data *ir.Data
+	// exprs is the shape, for tensors whose sizes vary.
+	exprs []sym.Expr
+}
+
+func newMethod(l *lowering, g *ir.Graph) *method {
+	return &method{
+		lowering: l, g: g,
+		plan:     &pte.Plan{Name: g.Name, InputSpec: g.InSpec, OutputSpec: g.OutSpec},
+		chain:    &pte.Chain{},
+		interned: map[string]int32{}, opIndex: map[pte.Operator]int32{},
+		tensors: map[*ir.Value]*tensor{}, byIndex: map[int32]*tensor{}, scalars: map[*ir.Value]int32{},
+		results: map[*ir.Value]*tensor{}, scopes: []scope{{}}, binds: g.Bindings(), written: map[*ir.Input]bool{},
+		assumed: map[string]int64{},
+	}
+}
+
+func (m *method) fail(d *ir.Diag) {
+	m.diags = append(m.diags, d)
+}
+
+func (m *method) failf(code, try, format string, args ...any) {
+	msg := fmt.Sprintf(format, args...)
+	if m.at != nil {
+		m.fail(m.at.Diag(code, msg, try))
+		return
+	}
+	m.fail(&ir.Diag{Code: code, Msg: "method " + m.g.Name + ": " + msg, Entry: m.g.Entry, Try: try})
+}
+
+// now is the place of the next instruction in time. Inputs arrive at 0.
+func (m *method) now() int { return len(m.chain.Instructions) + 1 }
+
+func (m *method) lower() {
+	for i, o := range m.g.Outputs {
+		if o.Kind != ir.OutputUser && m.g.Ret().In(i) != o.Target.Value {
+			m.written[o.Target] = true
+		}
+	}
+	for _, in := range m.g.Inputs {
+		m.input(in)
+	}
+	m.donate()
+	m.nodes(m.g)
+	m.at = nil
+	if len(m.diags) > 0 {
+		return
+	}
+	m.outputs()
+	m.place()
+	m.plan.Chains = []*pte.Chain{m.chain}
+}
+
+// input makes the value of a graph input that the caller or the state feeds. Constants are made when they are used.
+func (m *method) input(in *ir.Input) {
+	v := in.Value
+	if in.Kind != ir.InputUser {
+		if m.written[in] {
+			t := m.newTensor(v.Type, m.newBuffer())
+			m.tensors[v] = t
+			t.buf.first, t.buf.last = 0, math.MaxInt32
+			if in.Data != nil {
+				t.meta.Data = m.initialData(in.Data)
+			}
+		}
+		return
+	}
+	var idx int32
+	switch {
+	case in.HasFixed && !v.Type.IsTensor():
+		idx = m.fixed(in.Fixed)
+		m.scalars[v] = idx
+	case v.Type.IsTensor():
+		var t *tensor
+		if m.opts.CallerInputs {
+			t = m.newTensor(v.Type, nil)
+		} else {
+			t = m.newTensor(v.Type, m.newBuffer())
+			t.buf.touch(0)
+		}
+		idx = t.index
+		m.tensors[v] = t
+		if order := channelsLast(v.Type); order != nil {
+			t.meta.DimOrder = order
+		}
+	default:
+		idx = m.newScalar(v.Type)
+		m.scalars[v] = idx
+	}
+	m.plan.Inputs = append(m.plan.Inputs, idx)
+}
+
+// fixed makes an input of the value that the export saw; each input has a value of its own.
+func (m *method) fixed(a ir.Arg) int32 {
+	switch a.Kind() {
+	case ir.ArgInt:
+		k, _ := a.Int()
+		return m.add(pte.Int(k))
+	case ir.ArgFloat:
+		f, _ := a.Float()
+		return m.add(pte.Double(f))
+	case ir.ArgBool:
+		b, _ := a.Bool()
+		return m.add(pte.Bool(b))
+	case ir.ArgStr:
+		s, _ := a.Str()
+		return m.add(pte.String(s))
+	}
+	return m.add(pte.Null{})
+}
+
+func (m *method) newScalar(t ir.Type) int32 {
+	switch t.Kind {
+	case ir.KindInt:
+		return m.add(pte.Int(0))
+	case ir.KindFloat:
+		return m.add(pte.Double(0))
+	case ir.KindBool:
+		return m.add(pte.Bool(false))
+	case ir.KindStr:
+		return m.add(pte.String(""))
+	}
+	return m.add(pte.Null{})
+}
+
+func (m *method) newBuffer() *buffer {
+	b := &buffer{first: math.MaxInt32, last: -1}
+	m.bufs = append(m.bufs, b)
+	return b
+}
+
+// newTensor makes a tensor value of type t, contiguous, in buf.
+func (m *method) newTensor(t ir.Type, buf *buffer) *tensor {
+	return m.newTensorAt(t, buf, 0)
+}
+
+func (m *method) newTensorAt(t ir.Type, buf *buffer, off int64) *tensor {
+	meta := &pte.Tensor{Type: scalarTypes[t.DType]}
+	for i, e := range t.Shape {
+		size, dynamic := m.upper(e)
+		if size < 0 || size > upperLimit {
+			m.failf("size", "give the dimension a bound, for example --dim NAME=1..128", "dimension %d may be as large as %s, more than the runtime's sizes hold", i, e)
+			size = 0
+		}
+		meta.Sizes = append(meta.Sizes, int32(size))
+		meta.DimOrder = append(meta.DimOrder, uint8(i))
+		if dynamic {
+			meta.Dynamism = pte.DynamicBound
+		}
+	}
+	x := &tensor{meta: meta, buf: buf, off: off, exprs: t.Shape}
+	x.index = m.add(meta)
+	m.byIndex[x.index] = x
+	if buf != nil {
+		n, err := meta.NBytes()
+		if err != nil {
+			m.failf("size", "", "%v", err)
+		}
+		buf.root().size = max(buf.root().size, off+n)
+	}
+	return x
+}
+
+// channelsLast is the dim order of a channels-last type, nil for others. The runtime takes no third layout.
+func channelsLast(t ir.Type) []uint8 {
+	order, dense := t.DimOrder()
+	want := map[int][]uint8{4: {0, 2, 3, 1}, 5: {0, 2, 3, 4, 1}}[len(order)]
+	if !dense || want == nil {
+		return nil
+	}
+	for i, d := range order {
+		if uint8(d) != want[i] {
+			return nil
+		}
+	}
+	return want
+}
+
+func plainOrder(order []uint8) bool {
+	for i, d := range order {
+		if int(d) != i {
+			return false
+		}
+	}
+	return true
+}
+
+// tensor is the contiguous tensor that holds v.
+func (m *method) tensor(v *ir.Value) *tensor {
+	t, ok := m.tensors[v]
+	if !ok {
+		if v.Input == nil || v.Input.Kind == ir.InputUser || v.Input.Kind == ir.InputOperand {
+			m.failf("internal", "", "value %s is used before it is made", v.Name)
+			t = m.newTensor(v.Type, m.newBuffer())
+		} else {
+			t = m.constant(v)
+		}
+		m.tensors[v] = t
+	}
+	if v.Input != nil && v.Input.Kind == ir.InputUser && !plainOrder(t.meta.DimOrder) && !m.written[v.Input] {
+		// Inside, all is contiguous; the caller's layout is undone once.
+		c := m.newTensor(v.Type, m.newBuffer())
+		m.call("dim_order_ops::_clone_dim_order", "out", t.index, m.intern(pte.Bool(false)), m.dimOrder(c), c.index, c.index)
+		m.tensors[v] = c
+		return c
+	}
+	return t
+}
+
+func (m *method) constant(v *ir.Value) *tensor {
+	if v.Input.Data == nil {
+		m.failf("no-data", "compile the archive itself, or a graph with its weights", "%s %q comes without its contents", v.Input.Kind, v.Input.Target)
+		return m.newTensor(v.Type, m.newBuffer())
+	}
+	t := m.newTensor(v.Type, nil)
+	t.data = v.Input.Data
+	t.meta.Data = m.constantData(v.Input.Data)
+	return t
+}
+
+// value is the index of v.
+func (m *method) value(v *ir.Value) int32 {
+	switch v.Type.Kind {
+	case ir.KindTensor:
+		return m.tensor(v).index
+	case ir.KindNone:
+		return m.none()
+	}
+	if i, ok := m.scalars[v]; ok {
+		return i
+	}
+	if v.Type.Kind == ir.KindInt && v.Type.Known {
+		return m.expr(v.Type.Sym)
+	}
+	m.failf("internal", "", "value %s is used before it is made", v.Name)
+	return m.none()
+}
+
+func (m *method) operator(name, overload string) int32 {
+	o := pte.Operator{Name: name, Overload: overload}
+	i, ok := m.opIndex[o]
+	if !ok {
+		i = int32(len(m.plan.Operators))
+		m.plan.Operators = append(m.plan.Operators, o)
+		m.opIndex[o] = i
+	}
+	return i
+}
+
+func (m *method) call(name, overload string, args ...int32) {
+	m.emit(pte.KernelCall{Op: m.operator(name, overload), Args: args}, args...)
+}
+
+// emit appends an instruction that refers to the values.
+func (m *method) emit(i pte.Instruction, values ...int32) {
+	at := m.now()
+	for _, v := range values {
+		m.touch(v, at)
+	}
+	m.chain.Instructions = append(m.chain.Instructions, i)
+}
+
+func (m *method) touch(v int32, at int) {
+	switch x := m.plan.Values[v].(type) {
+	case *pte.Tensor:
+		if t := m.byIndex[v]; t.buf != nil {
+			t.buf.touch(at)
+		}
+	case pte.TensorList:
+		for _, e := range x {
+			m.touch(e, at)
+		}
+	case pte.OptionalTensorList:
+		for _, e := range x {
+			if e >= 0 {
+				m.touch(e, at)
+			}
+		}
+	}
+}
+
+func (m *method) dimOrder(t *tensor) int32 {
+	ks := make([]int64, len(t.meta.DimOrder))
+	for i, d := range t.meta.DimOrder {
+		ks[i] = int64(d)
+	}
+	return m.ints(ks...)
+}
+
+func (m *method) nodes(g *ir.Graph) {
+	for n := range g.Nodes() {
+		m.at = n
+		if idle(n) {
+			continue
+		}
+		p, d := match(n)
+		if d != nil {
+			m.fail(d)
+			// The results stand in, so that what follows is checked as well.
+			for _, o := range n.Outs {
+				m.standIn(o)
+			}
+			continue
+		}
+		m.node(n, p)
+	}
+}
+
+// idle tells nodes that nothing comes of.
+func idle(n *ir.Node) bool {
+	if !n.Info().Pure() || n.Op == ops.Unknown {
+		return false
+	}
+	for _, o := range n.Outs {
+		if o.NumUses() > 0 {
+			return false
+		}
+	}
+	return len(n.Outs) > 0
+}
+
+func (m *method) standIn(o *ir.Value) {
+	if o.Type.IsTensor() {
+		t := o.Type
+		if _, ok := scalarTypes[t.DType]; !ok {
+			t.DType = ops.Float32
+		}
+		m.tensors[o] = m.newTensor(t, m.newBuffer())
+		return
+	}
+	m.scalars[o] = m.newScalar(o.Type)
+}
+
+// result is the tensor that n's result goes to.
+func (m *method) result(o *ir.Value) *tensor {
+	t, ok := m.results[o]
+	if !ok {
+		t = m.newTensor(o.Type, m.newBuffer())
+	}
+	m.tensors[o] = t
+	return t
+}
+
+func (m *method) node(n *ir.Node, p *plan) {
+	switch p.kind {
+	case planNothing:
+	case planKernel:
+		m.kernel(n, p)
+	case planReshape:
+		m.reshape(n.In(0), n.Out())
+	case planPart:
+		m.part(n, p)
+	case planItem:
+		out := m.newScalar(n.Out().Type)
+		x := m.tensor(n.In(0)).index
+		m.call("aten::_local_scalar_dense", "", x, out)
+		m.scalars[n.Out()] = out
+	case planScalar:
+		var args []int32
+		for _, a := range n.Args() {
+			args = append(args, m.scalar(a))
+		}
+		out := m.newScalar(n.Out().Type)
+		m.prim(p.prim, append(args, out)...)
+		m.scalars[n.Out()] = out
+	case planDelegate:
+		m.delegate(n)
+	default:
+		m.control(n, p)
+	}
+}
+
+func (m *method) kernel(n *ir.Node, p *plan) {
+	k := p.kernel
+	args := make([]int32, 0, len(p.args)+1)
+	var outs []int32
+	next := 0
+	for i, f := range p.args {
+		ka := &k.Schema.Args[i]
+		switch f.kind {
+		case feedArg:
+			args = append(args, m.argument(ka, m.simplified(n, k, ka, n.Arg(f.arg))))
+		case feedConst:
+			args = append(args, m.argument(ka, f.val))
+		case feedWrap:
+			d, _ := f.val.DType()
+			args = append(args, m.wrap(d, n.Arg(f.arg)))
+		case feedOut:
+			o := m.result(n.Outs[next])
+			next++
+			outs = append(outs, o.index)
+			args = append(args, o.index)
+		case feedOuts:
+			l := make(pte.TensorList, len(n.Outs))
+			for i, o := range n.Outs {
+				l[i] = m.result(o).index
+			}
+			args = append(args, m.intern(l))
+			outs = append(outs, args[len(args)-1])
+		case feedDimOrder:
+			t, ok := m.results[n.Out()]
+			if !ok {
+				t = &tensor{meta: &pte.Tensor{DimOrder: make([]uint8, n.Out().Type.Rank())}}
+				for i := range t.meta.DimOrder {
+					t.meta.DimOrder[i] = uint8(i)
+				}
+			}
+			args = append(args, m.dimOrder(t))
+		}
+	}
+	// The runtime's wrappers take what the operator returns once more.
+	switch {
+	case len(outs) == 1:
+		args = append(args, outs[0])
+	case len(outs) > 1:
+		args = append(args, m.intern(pte.TensorList(outs)))
+	}
+	m.call(k.Schema.NS+"::"+k.Schema.Base, k.Schema.Overload, args...)
+}
+
+// simplified replaces sizes that the kernel finds out for itself, so that nothing has to be computed for them.
+func (m *method) simplified(n *ir.Node, k *ops.KernelInfo, ka *ops.Arg, a ir.Arg) ir.Arg {
+	if k.Schema.Base != "expand_copy" || ka.Name != "size" {
+		return a
+	}
+	x := n.In(0)
+	out := n.Out().Type.Shape
+	lead := len(out) - x.Type.Rank()
+	items := append([]ir.Arg(nil), a.List()...)
+	for i := range items {
+		if _, ok := items[i].Int(); ok || i < lead || i >= len(out) {
+			continue
+		}
+		if out[i].Equal(x.Type.Shape[i-lead]) {
+			items[i] = ir.Int(-1)
+		}
+	}
+	return ir.List(items...)
+}
+
+// reshape gives out the bytes of x under another shape.
+func (m *method) reshape(x, out *ir.Value) {
+	t := m.tensor(x)
+	if want, ok := m.results[out]; ok && want.buf != t.buf {
+		// Its place is decided, and is another: the bytes have to move.
+		m.copyTo(want, m.shaped(t, x, out))
+		m.tensors[out] = want
+		return
+	}
+	m.tensors[out] = m.shaped(t, x, out)
+}
+
+// shaped gives a tensor of out's type over the bytes of t, which holds x.
+func (m *method) shaped(t *tensor, x, out *ir.Value) *tensor {
+	if ir.EqualShape(x.Type.Shape, out.Type.Shape) {
+		return t
+	}
+	if t.buf == nil && t.data == nil {
+		// The caller's memory has no place in the plan.
+		y := m.newTensor(out.Type, m.newBuffer())
+		m.call("aten::view_copy", "out", t.index, m.viewSize(out.Type.Shape), y.index, y.index)
+		return y
+	}
+	y := m.newTensorAt(out.Type, t.buf, t.off)
+	if t.data != nil {
+		y.data, y.meta.Data = t.data, t.meta.Data
+	}
+	if y.meta.Dynamism != pte.Static {
+		m.prim("et_view.default", t.index, m.viewSize(out.Type.Shape), y.index)
+	}
+	return y
+}
+
+// viewSize is the size argument of a reshape. One size is left to the kernel, so that nothing has to be computed where
+// only one varies.
+func (m *method) viewSize(shape []sym.Expr) int32 {
+	l := make(pte.IntList, len(shape))
+	left := -1
+	cost := 0
+	for i, e := range shape {
+		if _, ok := e.IsConst(); ok {
+			continue
+		}
+		if c := len(e.String()); c > cost && !m.known(e) {
+			left, cost = i, c
+		}
+	}
+	if left < 0 {
+		for i, e := range shape {
+			if _, ok := e.IsConst(); !ok {
+				left = i
+			}
+		}
+	}
+	for i, e := range shape {
+		if i == left {
+			l[i] = int64(m.int(-1))
+			continue
+		}
+		l[i] = int64(m.expr(e))
+	}
+	return m.intern(l)
+}
+
+// part gives n's results the bytes of its argument where they lie.
+func (m *method) part(n *ir.Node, p *plan) {
+	t := m.tensor(n.In(0))
+	placed := false
+	for _, o := range n.Outs {
+		_, ok := m.results[o]
+		placed = placed || ok
+	}
+	if t.buf == nil || placed {
+		m.kernel(n, p)
+		return
+	}
+	offs, _ := partOffsets(n)
+	for i, o := range n.Outs {
+		if o.NumUses() == 0 {
+			continue
+		}
+		m.tensors[o] = m.newTensorAt(o.Type, t.buf, t.off+offs[i]*int64(t.meta.Type.Size()))
+	}
+}
+
+// copyTo moves the elements of t, of the same shape, to the tensor to.
+func (m *method) copyTo(to, t *tensor) {
+	m.call("aten::copy_", "", to.index, t.index, m.intern(pte.Bool(false)), to.index)
+}
+
+func (m *method) report() MethodReport {
+	r := MethodReport{Name: m.plan.Name, Instructions: len(m.chain.Instructions), Peak: m.peak, Kernels: map[string]int{}}
+	for _, i := range m.chain.Instructions {
+		if k, ok := i.(pte.KernelCall); ok {
+			o := m.plan.Operators[k.Op]
+			name := o.Name
+			if o.Overload != "" {
+				name += "." + o.Overload
+			}
+			r.Kernels[name]++
+		}
+	}
+	for _, n := range m.plan.BufferSizes {
+		r.Planned += n
+	}
+	for _, s := range m.g.Syms.All() {
+		if k, ok := m.assumed[s.Name]; ok {
+			r.Assumed = append(r.Assumed, AssumedBound{s.Name, k})
+		}
+	}
+	return r
+}
