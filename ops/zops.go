@@ -2030,6 +2030,7 @@ var infos = [...]Info{
 	{
 		Decomp: true,
 		Doc:    "Means of windows chosen so that the output has the given size.",
+		Kernel: "aten::_adaptive_avg_pool2d.out",
 		Name:   "aten._adaptive_avg_pool2d.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
@@ -2270,8 +2271,9 @@ var infos = [...]Info{
 		Text:   "aten::_batch_norm_no_update(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, float momentum, float eps) -> (Tensor, Tensor, Tensor, Tensor)",
 	},
 	{
-		Doc:  "p-norm distances between all pairs of rows.",
-		Name: "aten._cdist_forward.default",
+		Doc:    "p-norm distances between all pairs of rows.",
+		Kernel: "aten::_cdist_forward.out",
+		Name:   "aten._cdist_forward.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "x1"}, {Name: "x2"}, {
 				Name: "p",
@@ -2320,8 +2322,9 @@ var infos = [...]Info{
 		Text:   "aten::_conj_copy(Tensor self) -> Tensor",
 	},
 	{
-		Doc:  "The complex conjugate, written out.",
-		Name: "aten._conj_physical.default",
+		Doc:    "The complex conjugate, written out.",
+		Kernel: "aten::_conj_physical.out",
+		Name:   "aten._conj_physical.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}},
 			Base: "_conj_physical",
@@ -2626,8 +2629,9 @@ var infos = [...]Info{
 		Text:   "aten::_fft_c2c(Tensor self, SymInt[] dim, int normalization, bool forward) -> Tensor",
 	},
 	{
-		Doc:  "The inverse Fourier transform to real output.",
-		Name: "aten._fft_c2r.default",
+		Doc:    "The inverse Fourier transform to real output.",
+		Kernel: "aten::_fft_c2r.out",
+		Name:   "aten._fft_c2r.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				List: true,
@@ -2648,8 +2652,9 @@ var infos = [...]Info{
 		Text:   "aten::_fft_c2r(Tensor self, int[] dim, int normalization, SymInt last_dim_size) -> Tensor",
 	},
 	{
-		Doc:  "The Fourier transform of real input.",
-		Name: "aten._fft_r2c.default",
+		Doc:    "The Fourier transform of real input.",
+		Kernel: "aten::_fft_r2c.out",
+		Name:   "aten._fft_r2c.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				List: true,
@@ -2904,8 +2909,9 @@ var infos = [...]Info{
 		Text:   "aten::_is_any_true(Tensor self) -> Tensor",
 	},
 	{
-		Doc:  "The single element as a Python number.",
-		Name: "aten._local_scalar_dense.default",
+		Doc:    "The single element as a Python number.",
+		Kernel: "aten::_local_scalar_dense",
+		Name:   "aten._local_scalar_dense.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}},
 			Base: "_local_scalar_dense",
@@ -2916,8 +2922,9 @@ var infos = [...]Info{
 		Text:   "aten::_local_scalar_dense(Tensor self) -> Scalar",
 	},
 	{
-		Doc:  "The logarithm of softmax.",
-		Name: "aten._log_softmax.default",
+		Doc:    "The logarithm of softmax.",
+		Kernel: "aten::_log_softmax.out",
+		Name:   "aten._log_softmax.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Name: "dim",
@@ -3045,6 +3052,7 @@ var infos = [...]Info{
 	{
 		DTypes: 15360,
 		Doc:    "Batch normalisation without running statistics.",
+		Kernel: "aten::_native_batch_norm_legit.no_stats_out",
 		Name:   "aten._native_batch_norm_legit.no_stats",
 		Schema: Schema{
 			Args: []Arg{{Name: "input"}, {
@@ -3099,8 +3107,9 @@ var infos = [...]Info{
 		Text:   "aten::_native_batch_norm_legit_functional(Tensor input, Tensor? weight, Tensor? bias, Tensor running_mean, Tensor running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor, Tensor running_mean_out, Tensor running_var_out)",
 	},
 	{
-		Doc:  "Batch normalisation by the running statistics.",
-		Name: "aten._native_batch_norm_legit_no_training.default",
+		Doc:    "Batch normalisation by the running statistics.",
+		Kernel: "aten::_native_batch_norm_legit_no_training.out",
+		Name:   "aten._native_batch_norm_legit_no_training.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "input"}, {
 				Name: "weight",
@@ -3206,8 +3215,9 @@ var infos = [...]Info{
 		Text:   "aten::_pad_enum(Tensor self, SymInt[] pad, int mode, float? value=None) -> Tensor",
 	},
 	{
-		Doc:  "Distances between all pairs of different rows.",
-		Name: "aten._pdist_forward.default",
+		Doc:    "Distances between all pairs of different rows.",
+		Kernel: "aten::_pdist_forward.out",
+		Name:   "aten._pdist_forward.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Default:    "2.0",
@@ -3530,8 +3540,9 @@ var infos = [...]Info{
 		Text:   "aten::_shape_as_tensor(Tensor self) -> Tensor",
 	},
 	{
-		Doc:  "exp(x) / sum(exp(x)) along a dimension.",
-		Name: "aten._softmax.default",
+		Doc:    "exp(x) / sum(exp(x)) along a dimension.",
+		Kernel: "aten::_softmax.out",
+		Name:   "aten._softmax.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Name: "dim",
@@ -3569,8 +3580,9 @@ var infos = [...]Info{
 		Text:   "aten::_stack(Tensor[] tensors, int dim=0) -> Tensor",
 	},
 	{
-		Doc:  "A copy as another element type or memory format.",
-		Name: "aten._to_copy.default",
+		Doc:    "A copy as another element type or memory format.",
+		Kernel: "aten::_to_copy.out",
+		Name:   "aten._to_copy.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Default:    "None",
@@ -3855,6 +3867,7 @@ var infos = [...]Info{
 	{
 		Decomp: true,
 		Doc:    "view whose result nobody uses as an alias.",
+		Kernel: "aten::view_copy.out",
 		Name:   "aten._unsafe_view.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
@@ -3933,6 +3946,7 @@ var infos = [...]Info{
 		DTypes: 12292,
 		Decomp: true,
 		Doc:    "Resize by a triangle filter that widens when shrinking.",
+		Kernel: "aten::_upsample_bilinear2d_aa.out",
 		Name:   "aten._upsample_bilinear2d_aa.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
@@ -4205,6 +4219,7 @@ var infos = [...]Info{
 	{
 		DTypes: 130172,
 		Doc:    "The absolute value; the modulus of complex elements.",
+		Kernel: "aten::abs.out",
 		Name:   "aten.abs.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}},
@@ -4240,6 +4255,7 @@ var infos = [...]Info{
 	{
 		DTypes: 130172,
 		Doc:    "The same as aten.abs.",
+		Kernel: "aten::abs.out",
 		Name:   "aten.absolute.default",
 		SameAs: AtenAbsDefault,
 		Schema: Schema{
@@ -4277,6 +4293,7 @@ var infos = [...]Info{
 	{
 		DTypes: 130174,
 		Doc:    "The arc cosine of every element.",
+		Kernel: "aten::acos.out",
 		Name:   "aten.acos.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}},
@@ -4312,6 +4329,7 @@ var infos = [...]Info{
 	{
 		DTypes: 130174,
 		Doc:    "The inverse hyperbolic cosine of every element.",
+		Kernel: "aten::acosh.out",
 		Name:   "aten.acosh.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}},
@@ -4461,6 +4479,7 @@ var infos = [...]Info{
 	{
 		DTypes: 130174,
 		Doc:    "self + alpha*other with broadcasting and type promotion.",
+		Kernel: "aten::add.Scalar_out",
 		Name:   "aten.add.Scalar",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
@@ -4720,6 +4739,7 @@ var infos = [...]Info{
 	{
 		DTypes: 130172,
 		Doc:    "beta*self + alpha*(mat1 @ mat2).",
+		Kernel: "aten::addmm.out",
 		Name:   "aten.addmm.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {Name: "mat1"}, {Name: "mat2"}, {
@@ -4966,6 +4986,7 @@ var infos = [...]Info{
 	{
 		Decomp: true,
 		Doc:    "The input itself.",
+		Kernel: "aten::alias_copy.out",
 		Name:   "aten.alias.default",
 		Schema: Schema{
 			Args: []Arg{{
@@ -4983,6 +5004,7 @@ var infos = [...]Info{
 	{
 		Decomp: true,
 		Doc:    "The same as aten.alias, as a copy.",
+		Kernel: "aten::alias_copy.out",
 		Name:   "aten.alias_copy.default",
 		SameAs: AtenAliasDefault,
 		Schema: Schema{
@@ -5137,6 +5159,7 @@ var infos = [...]Info{
 	{
 		DTypes: 15486,
 		Doc:    "The largest element over the given dimensions.",
+		Kernel: "aten::amax.out",
 		Name:   "aten.amax.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
@@ -5162,6 +5185,7 @@ var infos = [...]Info{
 	{
 		DTypes: 15486,
 		Doc:    "The smallest element over the given dimensions.",
+		Kernel: "aten::amin.out",
 		Name:   "aten.amin.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
@@ -5228,6 +5252,7 @@ var infos = [...]Info{
 	{
 		DTypes: 130174,
 		Doc:    "Whether any element is not zero.",
+		Kernel: "aten::any.all_out",
 		Name:   "aten.any.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}},
@@ -5241,6 +5266,7 @@ var infos = [...]Info{
 	{
 		DTypes: 130174,
 		Doc:    "Whether any element is not zero.",
+		Kernel: "aten::any.out",
 		Name:   "aten.any.dim",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
@@ -5263,6 +5289,7 @@ var infos = [...]Info{
 	{
 		DTypes: 130174,
 		Doc:    "Whether any element is not zero.",
+		Kernel: "aten::any.dims_out",
 		Name:   "aten.any.dims",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
@@ -5287,8 +5314,9 @@ var infos = [...]Info{
 		Text:   "aten::any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor",
 	},
 	{
-		Doc:  "Numbers from start to end (not included) in steps.",
-		Name: "aten.arange.default",
+		Doc:    "Numbers from start to end (not included) in steps.",
+		Kernel: "aten::arange.out",
+		Name:   "aten.arange.default",
 		Schema: Schema{
 			Args: []Arg{{
 				Name: "end",
@@ -5377,8 +5405,9 @@ var infos = [...]Info{
 		Text:   "aten::arange.start(Scalar start, Scalar end, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
 	},
 	{
-		Doc:  "Numbers from start to end (not included) in steps.",
-		Name: "aten.arange.start_step",
+		Doc:    "Numbers from start to end (not included) in steps.",
+		Kernel: "aten::arange.start_out",
+		Name:   "aten.arange.start_step",
 		Schema: Schema{
 			Args: []Arg{{
 				Name: "start",
@@ -5431,6 +5460,7 @@ var infos = [...]Info{
 	{
 		DTypes: 130174,
 		Doc:    "The same as aten.acos.",
+		Kernel: "aten::acos.out",
 		Name:   "aten.arccos.default",
 		SameAs: AtenAcosDefault,
 		Schema: Schema{
@@ -5468,6 +5498,7 @@ var infos = [...]Info{
 	{
 		DTypes: 130174,
 		Doc:    "The same as aten.acosh.",
+		Kernel: "aten::acosh.out",
 		Name:   "aten.arccosh.default",
 		SameAs: AtenAcoshDefault,
 		Schema: Schema{
@@ -5505,6 +5536,7 @@ var infos = [...]Info{
 	{
 		DTypes: 130174,
 		Doc:    "The same as aten.asin.",
+		Kernel: "aten::asin.out",
 		Name:   "aten.arcsin.default",
 		SameAs: AtenAsinDefault,
 		Schema: Schema{
@@ -5542,6 +5574,7 @@ var infos = [...]Info{
 	{
 		DTypes: 130174,
 		Doc:    "The same as aten.asinh.",
+		Kernel: "aten::asinh.out",
 		Name:   "aten.arcsinh.default",
 		SameAs: AtenAsinhDefault,
 		Schema: Schema{
@@ -5579,6 +5612,7 @@ var infos = [...]Info{
 	{
 		DTypes: 130174,
 		Doc:    "The same as aten.atan.",
+		Kernel: "aten::atan.out",
 		Name:   "aten.arctan.default",
 		SameAs: AtenAtanDefault,
 		Schema: Schema{
@@ -5593,6 +5627,7 @@ var infos = [...]Info{
 	{
 		DTypes: 15486,
 		Doc:    "The same as aten.atan2.",
+		Kernel: "aten::atan2.out",
 		Name:   "aten.arctan2.default",
 		SameAs: AtenAtan2Default,
 		Schema: Schema{
@@ -5653,6 +5688,7 @@ var infos = [...]Info{
 	{
 		DTypes: 130174,
 		Doc:    "The same as aten.atanh.",
+		Kernel: "aten::atanh.out",
 		Name:   "aten.arctanh.default",
 		SameAs: AtenAtanhDefault,
 		Schema: Schema{
@@ -5690,6 +5726,7 @@ var infos = [...]Info{
 	{
 		DTypes: 15484,
 		Doc:    "The index of the largest element.",
+		Kernel: "aten::argmax.out",
 		Name:   "aten.argmax.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
@@ -5714,6 +5751,7 @@ var infos = [...]Info{
 	{
 		DTypes: 15484,
 		Doc:    "The index of the smallest element.",
+		Kernel: "aten::argmin.out",
 		Name:   "aten.argmin.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
@@ -5804,8 +5842,9 @@ var infos = [...]Info{
 		Text:   "aten::argwhere(Tensor self) -> Tensor",
 	},
 	{
-		Doc:  "A view of the storage with the given sizes, strides and offset.",
-		Name: "aten.as_strided.default",
+		Doc:    "A view of the storage with the given sizes, strides and offset.",
+		Kernel: "aten::as_strided_copy.out",
+		Name:   "aten.as_strided.default",
 		Schema: Schema{
 			Args: []Arg{{
 				Alias: 'a',
@@ -5870,6 +5909,7 @@ var infos = [...]Info{
 	},
 	{
 		Doc:    "The same as aten.as_strided, as a copy.",
+		Kernel: "aten::as_strided_copy.out",
 		Name:   "aten.as_strided_copy.default",
 		SameAs: AtenAsStridedDefault,
 		Schema: Schema{
@@ -5924,6 +5964,7 @@ var infos = [...]Info{
 	{
 		DTypes: 130174,
 		Doc:    "The arc sine of every element.",
+		Kernel: "aten::asin.out",
 		Name:   "aten.asin.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}},
@@ -5959,6 +6000,7 @@ var infos = [...]Info{
 	{
 		DTypes: 130174,
 		Doc:    "The inverse hyperbolic sine of every element.",
+		Kernel: "aten::asinh.out",
 		Name:   "aten.asinh.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}},
@@ -5994,6 +6036,7 @@ var infos = [...]Info{
 	{
 		DTypes: 130174,
 		Doc:    "The arc tangent of every element.",
+		Kernel: "aten::atan.out",
 		Name:   "aten.atan.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}},
@@ -6007,6 +6050,7 @@ var infos = [...]Info{
 	{
 		DTypes: 15486,
 		Doc:    "The angle of the point (other, self).",
+		Kernel: "aten::atan2.out",
 		Name:   "aten.atan2.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {Name: "other"}},
@@ -6064,6 +6108,7 @@ var infos = [...]Info{
 	{
 		DTypes: 130174,
 		Doc:    "The inverse hyperbolic tangent of every element.",
+		Kernel: "aten::atanh.out",
 		Name:   "aten.atanh.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}},
@@ -6232,6 +6277,7 @@ var infos = [...]Info{
 	{
 		DTypes: 15424,
 		Doc:    "Means of windows of two dimensions.",
+		Kernel: "aten::avg_pool2d.out",
 		Name:   "aten.avg_pool2d.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
@@ -6753,6 +6799,7 @@ var infos = [...]Info{
 	{
 		DTypes: 126,
 		Doc:    "Bit by bit and; logical for bools.",
+		Kernel: "aten::bitwise_and.Scalar_out",
 		Name:   "aten.bitwise_and.Scalar",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
@@ -6787,6 +6834,7 @@ var infos = [...]Info{
 	{
 		DTypes: 126,
 		Doc:    "Bit by bit and; logical for bools.",
+		Kernel: "aten::bitwise_and.Tensor_out",
 		Name:   "aten.bitwise_and.Tensor",
 		Schema: Schema{
 			Args:     []Arg{{Name: "self"}, {Name: "other"}},
@@ -6869,6 +6917,7 @@ var infos = [...]Info{
 		DTypes: 124,
 		Decomp: true,
 		Doc:    "self shifted left by other bits.",
+		Kernel: "aten::bitwise_left_shift.Tensor_out",
 		Name:   "aten.bitwise_left_shift.Tensor",
 		Schema: Schema{
 			Args:     []Arg{{Name: "self"}, {Name: "other"}},
@@ -6884,6 +6933,7 @@ var infos = [...]Info{
 		DTypes: 124,
 		Decomp: true,
 		Doc:    "self shifted left by other bits.",
+		Kernel: "aten::bitwise_left_shift.Tensor_Scalar_out",
 		Name:   "aten.bitwise_left_shift.Tensor_Scalar",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
@@ -6950,6 +7000,7 @@ var infos = [...]Info{
 	{
 		DTypes: 126,
 		Doc:    "Every bit flipped; logical negation of bools.",
+		Kernel: "aten::bitwise_not.out",
 		Name:   "aten.bitwise_not.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}},
@@ -6985,6 +7036,7 @@ var infos = [...]Info{
 	{
 		DTypes: 126,
 		Doc:    "Bit by bit or; logical for bools.",
+		Kernel: "aten::bitwise_or.Scalar_out",
 		Name:   "aten.bitwise_or.Scalar",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
@@ -7019,6 +7071,7 @@ var infos = [...]Info{
 	{
 		DTypes: 126,
 		Doc:    "Bit by bit or; logical for bools.",
+		Kernel: "aten::bitwise_or.Tensor_out",
 		Name:   "aten.bitwise_or.Tensor",
 		Schema: Schema{
 			Args:     []Arg{{Name: "self"}, {Name: "other"}},
@@ -7101,6 +7154,7 @@ var infos = [...]Info{
 		DTypes: 124,
 		Decomp: true,
 		Doc:    "self shifted right by other bits, keeping the sign.",
+		Kernel: "aten::bitwise_right_shift.Tensor_out",
 		Name:   "aten.bitwise_right_shift.Tensor",
 		Schema: Schema{
 			Args:     []Arg{{Name: "self"}, {Name: "other"}},
@@ -7116,6 +7170,7 @@ var infos = [...]Info{
 		DTypes: 124,
 		Decomp: true,
 		Doc:    "self shifted right by other bits, keeping the sign.",
+		Kernel: "aten::bitwise_right_shift.Tensor_Scalar_out",
 		Name:   "aten.bitwise_right_shift.Tensor_Scalar",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
@@ -7182,6 +7237,7 @@ var infos = [...]Info{
 	{
 		DTypes: 126,
 		Doc:    "Bit by bit exclusive or; logical for bools.",
+		Kernel: "aten::bitwise_xor.Scalar_out",
 		Name:   "aten.bitwise_xor.Scalar",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
@@ -7216,6 +7272,7 @@ var infos = [...]Info{
 	{
 		DTypes: 126,
 		Doc:    "Bit by bit exclusive or; logical for bools.",
+		Kernel: "aten::bitwise_xor.Tensor_out",
 		Name:   "aten.bitwise_xor.Tensor",
 		Schema: Schema{
 			Args:     []Arg{{Name: "self"}, {Name: "other"}},
@@ -7387,6 +7444,7 @@ var infos = [...]Info{
 	{
 		DTypes: 130172,
 		Doc:    "Products of batches of matrices.",
+		Kernel: "aten::bmm.out",
 		Name:   "aten.bmm.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {Name: "mat2"}},
@@ -7524,8 +7582,9 @@ var infos = [...]Info{
 		Text:   "aten::cartesian_prod(Tensor[] tensors) -> Tensor",
 	},
 	{
-		Doc:  "Tensors joined along a dimension; legacy empty vectors are skipped.",
-		Name: "aten.cat.default",
+		Doc:    "Tensors joined along a dimension; legacy empty vectors are skipped.",
+		Kernel: "aten::cat.out",
+		Name:   "aten.cat.default",
 		Schema: Schema{
 			Args: []Arg{{
 				List: true,
@@ -7571,6 +7630,7 @@ var infos = [...]Info{
 	{
 		DTypes: 15484,
 		Doc:    "The smallest integer that is at least the element.",
+		Kernel: "aten::ceil.out",
 		Name:   "aten.ceil.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}},
@@ -7730,6 +7790,7 @@ var infos = [...]Info{
 	{
 		DTypes: 15484,
 		Doc:    "Every element limited to [min, max]; a bound may be absent.",
+		Kernel: "aten::clamp.Tensor_out",
 		Name:   "aten.clamp.Tensor",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
@@ -7754,6 +7815,7 @@ var infos = [...]Info{
 	{
 		DTypes: 15484,
 		Doc:    "Every element limited to [min, max]; a bound may be absent.",
+		Kernel: "aten::clamp.out",
 		Name:   "aten.clamp.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
@@ -8006,6 +8068,7 @@ var infos = [...]Info{
 	{
 		DTypes: 15484,
 		Doc:    "The same as aten.clamp.Tensor.",
+		Kernel: "aten::clamp.Tensor_out",
 		Name:   "aten.clip.Tensor",
 		SameAs: AtenClampTensor,
 		Schema: Schema{
@@ -8031,6 +8094,7 @@ var infos = [...]Info{
 	{
 		DTypes: 15484,
 		Doc:    "The same as aten.clamp.",
+		Kernel: "aten::clamp.out",
 		Name:   "aten.clip.default",
 		SameAs: AtenClampDefault,
 		Schema: Schema{
@@ -8124,8 +8188,9 @@ var infos = [...]Info{
 		Text:   "aten::clip_(Tensor(a!) self, Scalar? min=None, Scalar? max=None) -> Tensor(a!)",
 	},
 	{
-		Doc:  "A copy in the given memory format.",
-		Name: "aten.clone.default",
+		Doc:    "A copy in the given memory format.",
+		Kernel: "aten::clone.out",
+		Name:   "aten.clone.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Default:    "None",
@@ -8233,6 +8298,7 @@ var infos = [...]Info{
 	},
 	{
 		Doc:    "The same as aten.cat.",
+		Kernel: "aten::cat.out",
 		Name:   "aten.concat.default",
 		SameAs: AtenCatDefault,
 		Schema: Schema{
@@ -8254,6 +8320,7 @@ var infos = [...]Info{
 	},
 	{
 		Doc:    "The same as aten.cat.",
+		Kernel: "aten::cat.out",
 		Name:   "aten.concatenate.default",
 		SameAs: AtenCatDefault,
 		Schema: Schema{
@@ -8327,8 +8394,9 @@ var infos = [...]Info{
 		Text:   "aten::conj_physical_(Tensor(a!) self) -> Tensor(a!)",
 	},
 	{
-		Doc:  "Padding with a value; negative amounts cut off.",
-		Name: "aten.constant_pad_nd.default",
+		Doc:    "Padding with a value; negative amounts cut off.",
+		Kernel: "aten::constant_pad_nd.out",
+		Name:   "aten.constant_pad_nd.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				List: true,
@@ -8814,8 +8882,9 @@ var infos = [...]Info{
 		Text:   "aten::conv_transpose3d.input(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] stride=[1, 1, 1], SymInt[3] padding=[0, 0, 0], SymInt[3] output_padding=[0, 0, 0], SymInt groups=1, SymInt[3] dilation=[1, 1, 1]) -> Tensor",
 	},
 	{
-		Doc:  "Convolution or transposed convolution of one to three dimensions.",
-		Name: "aten.convolution.default",
+		Doc:    "Convolution or transposed convolution of one to three dimensions.",
+		Kernel: "aten::convolution.out",
+		Name:   "aten.convolution.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "input"}, {Name: "weight"}, {
 				Name: "bias",
@@ -8889,8 +8958,9 @@ var infos = [...]Info{
 		Text:   "aten::convolution_overrideable(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups) -> Tensor",
 	},
 	{
-		Doc:  "src converted and broadcast to self's type and shape.",
-		Name: "aten.copy.default",
+		Doc:    "src converted and broadcast to self's type and shape.",
+		Kernel: "aten::copy.out",
+		Name:   "aten.copy.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {Name: "src"}, {
 				Default:    "False",
@@ -8929,6 +8999,7 @@ var infos = [...]Info{
 	{
 		Doc:        "src converted and broadcast to self's type and shape.",
 		Functional: AtenCopyDefault,
+		Kernel:     "aten::copy_",
 		Mutates:    true,
 		Name:       "aten.copy_.default",
 		Schema: Schema{
@@ -9051,6 +9122,7 @@ var infos = [...]Info{
 	{
 		DTypes: 130174,
 		Doc:    "The cosine of every element, in radians.",
+		Kernel: "aten::cos.out",
 		Name:   "aten.cos.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}},
@@ -9086,6 +9158,7 @@ var infos = [...]Info{
 	{
 		DTypes: 130174,
 		Doc:    "The hyperbolic cosine of every element.",
+		Kernel: "aten::cosh.out",
 		Name:   "aten.cosh.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}},
@@ -9399,6 +9472,7 @@ var infos = [...]Info{
 	{
 		DTypes: 130172,
 		Doc:    "Running sums along a dimension.",
+		Kernel: "aten::cumsum.out",
 		Name:   "aten.cumsum.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
@@ -9502,6 +9576,7 @@ var infos = [...]Info{
 	{
 		Decomp: true,
 		Doc:    "The input without its gradient history.",
+		Kernel: "aten::detach_copy.out",
 		Name:   "aten.detach.default",
 		Schema: Schema{
 			Args: []Arg{{
@@ -9540,6 +9615,7 @@ var infos = [...]Info{
 	{
 		Decomp: true,
 		Doc:    "The same as aten.detach, as a copy.",
+		Kernel: "aten::detach_copy.out",
 		Name:   "aten.detach_copy.default",
 		SameAs: AtenDetachDefault,
 		Schema: Schema{
@@ -9616,8 +9692,9 @@ var infos = [...]Info{
 		Text:   "aten::diagflat(Tensor self, int offset=0) -> Tensor",
 	},
 	{
-		Doc:  "The diagonal of two dimensions, as the last dimension.",
-		Name: "aten.diagonal.default",
+		Doc:    "The diagonal of two dimensions, as the last dimension.",
+		Kernel: "aten::diagonal_copy.out",
+		Name:   "aten.diagonal.default",
 		Schema: Schema{
 			Args: []Arg{{
 				Alias: 'a',
@@ -9648,6 +9725,7 @@ var infos = [...]Info{
 	},
 	{
 		Doc:    "The same as aten.diagonal, as a copy.",
+		Kernel: "aten::diagonal_copy.out",
 		Name:   "aten.diagonal_copy.default",
 		SameAs: AtenDiagonalDefault,
 		Schema: Schema{
@@ -9805,6 +9883,7 @@ var infos = [...]Info{
 	{
 		DTypes: 130174,
 		Doc:    "self / other as floating point.",
+		Kernel: "aten::div.Scalar_out",
 		Name:   "aten.div.Scalar",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
@@ -9822,6 +9901,7 @@ var infos = [...]Info{
 	{
 		DTypes: 130174,
 		Doc:    "self / other, rounded as the mode says: not at all, towards zero (trunc) or down (floor).",
+		Kernel: "aten::div.Scalar_mode_out",
 		Name:   "aten.div.Scalar_mode",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
@@ -9844,6 +9924,7 @@ var infos = [...]Info{
 	{
 		DTypes: 130174,
 		Doc:    "self / other as floating point.",
+		Kernel: "aten::div.out",
 		Name:   "aten.div.Tensor",
 		Schema: Schema{
 			Args:     []Arg{{Name: "self"}, {Name: "other"}},
@@ -9858,6 +9939,7 @@ var infos = [...]Info{
 	{
 		DTypes: 130174,
 		Doc:    "self / other, rounded as the mode says: not at all, towards zero (trunc) or down (floor).",
+		Kernel: "aten::div.out_mode",
 		Name:   "aten.div.Tensor_mode",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {Name: "other"}, {
@@ -9985,6 +10067,7 @@ var infos = [...]Info{
 	{
 		DTypes: 130174,
 		Doc:    "The same as aten.div.Scalar.",
+		Kernel: "aten::div.Scalar_out",
 		Name:   "aten.divide.Scalar",
 		SameAs: AtenDivScalar,
 		Schema: Schema{
@@ -10003,6 +10086,7 @@ var infos = [...]Info{
 	{
 		DTypes: 130174,
 		Doc:    "The same as aten.div.Scalar_mode.",
+		Kernel: "aten::div.Scalar_mode_out",
 		Name:   "aten.divide.Scalar_mode",
 		SameAs: AtenDivScalarMode,
 		Schema: Schema{
@@ -10026,6 +10110,7 @@ var infos = [...]Info{
 	{
 		DTypes: 130174,
 		Doc:    "The same as aten.div.Tensor.",
+		Kernel: "aten::div.out",
 		Name:   "aten.divide.Tensor",
 		SameAs: AtenDivTensor,
 		Schema: Schema{
@@ -10041,6 +10126,7 @@ var infos = [...]Info{
 	{
 		DTypes: 130174,
 		Doc:    "The same as aten.div.Tensor_mode.",
+		Kernel: "aten::div.out_mode",
 		Name:   "aten.divide.Tensor_mode",
 		SameAs: AtenDivTensorMode,
 		Schema: Schema{
@@ -10328,6 +10414,7 @@ var infos = [...]Info{
 	{
 		DTypes: 15360,
 		Doc:    "x above zero, alpha*(exp(x)-1) below, with scales.",
+		Kernel: "aten::elu.out",
 		Name:   "aten.elu.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
@@ -10391,8 +10478,9 @@ var infos = [...]Info{
 		Text:   "aten::elu_(Tensor(a!) self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor(a!)",
 	},
 	{
-		Doc:  "Rows of the weight at the given indices.",
-		Name: "aten.embedding.default",
+		Doc:    "Rows of the weight at the given indices.",
+		Kernel: "aten::embedding.out",
+		Name:   "aten.embedding.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "weight"}, {Name: "indices"}, {
 				Default:    "-1",
@@ -10517,6 +10605,7 @@ var infos = [...]Info{
 	{
 		Decomp: true,
 		Doc:    "A tensor whose elements have no meaning; zeros here.",
+		Kernel: "aten::empty.out",
 		Name:   "aten.empty.memory_format",
 		Schema: Schema{
 			Args: []Arg{{
@@ -10714,8 +10803,9 @@ var infos = [...]Info{
 		Text:   "aten::empty_strided(SymInt[] size, SymInt[] stride, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
 	},
 	{
-		Doc:  "True where both are equal.",
-		Name: "aten.eq.Scalar",
+		Doc:    "True where both are equal.",
+		Kernel: "aten::eq.Scalar_out",
+		Name:   "aten.eq.Scalar",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Name: "other",
@@ -10730,8 +10820,9 @@ var infos = [...]Info{
 		Text:   "aten::eq.Scalar(Tensor self, Scalar other) -> Tensor",
 	},
 	{
-		Doc:  "True where both are equal.",
-		Name: "aten.eq.Tensor",
+		Doc:    "True where both are equal.",
+		Kernel: "aten::eq.Tensor_out",
+		Name:   "aten.eq.Tensor",
 		Schema: Schema{
 			Args:     []Arg{{Name: "self"}, {Name: "other"}},
 			Base:     "eq",
@@ -10805,6 +10896,7 @@ var infos = [...]Info{
 	{
 		DTypes: 15486,
 		Doc:    "The error function.",
+		Kernel: "aten::erf.out",
 		Name:   "aten.erf.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}},
@@ -10912,6 +11004,7 @@ var infos = [...]Info{
 	{
 		DTypes: 130174,
 		Doc:    "e to the power of every element.",
+		Kernel: "aten::exp.out",
 		Name:   "aten.exp.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}},
@@ -10981,8 +11074,9 @@ var infos = [...]Info{
 		Text:   "aten::exp_(Tensor(a!) self) -> Tensor(a!)",
 	},
 	{
-		Doc:  "Dimensions of size one repeated without a copy.",
-		Name: "aten.expand.default",
+		Doc:    "Dimensions of size one repeated without a copy.",
+		Kernel: "aten::expand_copy.out",
+		Name:   "aten.expand.default",
 		Schema: Schema{
 			Args: []Arg{{
 				Alias: 'a',
@@ -11025,6 +11119,7 @@ var infos = [...]Info{
 	},
 	{
 		Doc:    "The same as aten.expand, as a copy.",
+		Kernel: "aten::expand_copy.out",
 		Name:   "aten.expand_copy.default",
 		SameAs: AtenExpandDefault,
 		Schema: Schema{
@@ -11049,6 +11144,7 @@ var infos = [...]Info{
 	{
 		DTypes: 130174,
 		Doc:    "exp(x) - 1, accurate near zero.",
+		Kernel: "aten::expm1.out",
 		Name:   "aten.expm1.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}},
@@ -11938,8 +12034,9 @@ var infos = [...]Info{
 		Text:   "aten::fft_rfftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor",
 	},
 	{
-		Doc:  "The shape of self filled with a value.",
-		Name: "aten.fill.Scalar",
+		Doc:    "The shape of self filled with a value.",
+		Kernel: "aten::fill.Scalar_out",
+		Name:   "aten.fill.Scalar",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Name: "value",
@@ -11954,8 +12051,9 @@ var infos = [...]Info{
 		Text:   "aten::fill.Scalar(Tensor self, Scalar value) -> Tensor",
 	},
 	{
-		Doc:  "The shape of self filled with a value.",
-		Name: "aten.fill.Tensor",
+		Doc:    "The shape of self filled with a value.",
+		Kernel: "aten::fill.Tensor_out",
+		Name:   "aten.fill.Tensor",
 		Schema: Schema{
 			Args:     []Arg{{Name: "self"}, {Name: "value"}},
 			Base:     "fill",
@@ -12044,6 +12142,7 @@ var infos = [...]Info{
 	{
 		DTypes: 15484,
 		Doc:    "The same as aten.trunc.",
+		Kernel: "aten::trunc.out",
 		Name:   "aten.fix.default",
 		SameAs: AtenTruncDefault,
 		Schema: Schema{
@@ -12107,8 +12206,9 @@ var infos = [...]Info{
 		View:   true,
 	},
 	{
-		Doc:  "The order reversed along the given dimensions.",
-		Name: "aten.flip.default",
+		Doc:    "The order reversed along the given dimensions.",
+		Kernel: "aten::flip.out",
+		Name:   "aten.flip.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				List: true,
@@ -12228,6 +12328,7 @@ var infos = [...]Info{
 	{
 		DTypes: 15484,
 		Doc:    "The largest integer that is at most the element.",
+		Kernel: "aten::floor.out",
 		Name:   "aten.floor.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}},
@@ -12280,6 +12381,7 @@ var infos = [...]Info{
 	{
 		DTypes: 15484,
 		Doc:    "self / other rounded down.",
+		Kernel: "aten::floor_divide.out",
 		Name:   "aten.floor_divide.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {Name: "other"}},
@@ -12347,6 +12449,7 @@ var infos = [...]Info{
 	{
 		DTypes: 15484,
 		Doc:    "The remainder with the sign of the dividend.",
+		Kernel: "aten::fmod.Scalar_out",
 		Name:   "aten.fmod.Scalar",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
@@ -12364,6 +12467,7 @@ var infos = [...]Info{
 	{
 		DTypes: 15484,
 		Doc:    "The remainder with the sign of the dividend.",
+		Kernel: "aten::fmod.Tensor_out",
 		Name:   "aten.fmod.Tensor",
 		Schema: Schema{
 			Args:     []Arg{{Name: "self"}, {Name: "other"}},
@@ -12522,8 +12626,9 @@ var infos = [...]Info{
 		Text:   "aten::frobenius_norm.dim(Tensor self, int[1] dim, bool keepdim=False) -> Tensor",
 	},
 	{
-		Doc:  "A tensor of the given size filled with a value.",
-		Name: "aten.full.default",
+		Doc:    "A tensor of the given size filled with a value.",
+		Kernel: "aten::full.out",
+		Name:   "aten.full.default",
 		Schema: Schema{
 			Args: []Arg{{
 				List: true,
@@ -12569,8 +12674,9 @@ var infos = [...]Info{
 		Text:   "aten::full(SymInt[] size, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
 	},
 	{
-		Doc:  "A tensor like self filled with a value.",
-		Name: "aten.full_like.default",
+		Doc:    "A tensor like self filled with a value.",
+		Kernel: "aten::full_like.out",
+		Name:   "aten.full_like.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Name: "fill_value",
@@ -12619,8 +12725,9 @@ var infos = [...]Info{
 		Text:   "aten::full_like(Tensor self, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
 	},
 	{
-		Doc:  "Elements picked along a dimension by an index tensor.",
-		Name: "aten.gather.default",
+		Doc:    "Elements picked along a dimension by an index tensor.",
+		Kernel: "aten::gather.out",
+		Name:   "aten.gather.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Name: "dim",
@@ -12678,6 +12785,7 @@ var infos = [...]Info{
 	{
 		DTypes: 15486,
 		Doc:    "True where self >= other.",
+		Kernel: "aten::ge.Scalar_out",
 		Name:   "aten.ge.Scalar",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
@@ -12695,6 +12803,7 @@ var infos = [...]Info{
 	{
 		DTypes: 15486,
 		Doc:    "True where self >= other.",
+		Kernel: "aten::ge.Tensor_out",
 		Name:   "aten.ge.Tensor",
 		Schema: Schema{
 			Args:     []Arg{{Name: "self"}, {Name: "other"}},
@@ -12758,6 +12867,7 @@ var infos = [...]Info{
 	{
 		DTypes: 15360,
 		Doc:    "x times the normal distribution function, exact or by tanh.",
+		Kernel: "aten::gelu.out",
 		Name:   "aten.gelu.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
@@ -12819,6 +12929,7 @@ var infos = [...]Info{
 		DTypes: 15360,
 		Decomp: true,
 		Doc:    "The first half times the sigmoid of the second half along a dimension.",
+		Kernel: "aten::glu.out",
 		Name:   "aten.glu.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
@@ -12837,6 +12948,7 @@ var infos = [...]Info{
 	{
 		DTypes: 15486,
 		Doc:    "The same as aten.gt.Scalar.",
+		Kernel: "aten::gt.Scalar_out",
 		Name:   "aten.greater.Scalar",
 		SameAs: AtenGtScalar,
 		Schema: Schema{
@@ -12855,6 +12967,7 @@ var infos = [...]Info{
 	{
 		DTypes: 15486,
 		Doc:    "The same as aten.gt.Tensor.",
+		Kernel: "aten::gt.Tensor_out",
 		Name:   "aten.greater.Tensor",
 		SameAs: AtenGtTensor,
 		Schema: Schema{
@@ -12921,6 +13034,7 @@ var infos = [...]Info{
 	{
 		DTypes: 15486,
 		Doc:    "The same as aten.ge.Scalar.",
+		Kernel: "aten::ge.Scalar_out",
 		Name:   "aten.greater_equal.Scalar",
 		SameAs: AtenGeScalar,
 		Schema: Schema{
@@ -12939,6 +13053,7 @@ var infos = [...]Info{
 	{
 		DTypes: 15486,
 		Doc:    "The same as aten.ge.Tensor.",
+		Kernel: "aten::ge.Tensor_out",
 		Name:   "aten.greater_equal.Tensor",
 		SameAs: AtenGeTensor,
 		Schema: Schema{
@@ -13027,6 +13142,7 @@ var infos = [...]Info{
 	{
 		DTypes: 15360,
 		Doc:    "Samples of an image at the places of a grid.",
+		Kernel: "aten::grid_sampler_2d.out",
 		Name:   "aten.grid_sampler_2d.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "input"}, {Name: "grid"}, {
@@ -13166,6 +13282,7 @@ var infos = [...]Info{
 	{
 		DTypes: 15486,
 		Doc:    "True where self > other.",
+		Kernel: "aten::gt.Scalar_out",
 		Name:   "aten.gt.Scalar",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
@@ -13183,6 +13300,7 @@ var infos = [...]Info{
 	{
 		DTypes: 15486,
 		Doc:    "True where self > other.",
+		Kernel: "aten::gt.Tensor_out",
 		Name:   "aten.gt.Tensor",
 		Schema: Schema{
 			Args:     []Arg{{Name: "self"}, {Name: "other"}},
@@ -13626,6 +13744,7 @@ var infos = [...]Info{
 	{
 		DTypes: 15480,
 		Doc:    "Limits to [min_val, max_val].",
+		Kernel: "aten::hardtanh.out",
 		Name:   "aten.hardtanh.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
@@ -14081,8 +14200,9 @@ var infos = [...]Info{
 		View:   true,
 	},
 	{
-		Doc:  "Elements at the places that index tensors name; None keeps a dimension, bool masks count as nonzero.",
-		Name: "aten.index.Tensor",
+		Doc:    "Elements at the places that index tensors name; None keeps a dimension, bool masks count as nonzero.",
+		Kernel: "aten::index.Tensor_out",
+		Name:   "aten.index.Tensor",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				ElemOpt: true,
@@ -14280,8 +14400,9 @@ var infos = [...]Info{
 		Text:   "aten::index_fill_.int_Tensor(Tensor(a!) self, int dim, Tensor index, Tensor value) -> Tensor(a!)",
 	},
 	{
-		Doc:  "self with values written at the places that index tensors name, or added there.",
-		Name: "aten.index_put.default",
+		Doc:    "self with values written at the places that index tensors name, or added there.",
+		Kernel: "aten::index_put.out",
+		Name:   "aten.index_put.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				ElemOpt: true,
@@ -14303,6 +14424,7 @@ var infos = [...]Info{
 	{
 		Doc:        "self with values written at the places that index tensors name, or added there, written to self.",
 		Functional: AtenIndexPutDefault,
+		Kernel:     "aten::index_put_",
 		Mutates:    true,
 		Name:       "aten.index_put_.default",
 		Schema: Schema{
@@ -14388,8 +14510,9 @@ var infos = [...]Info{
 		Text:   "aten::index_reduce_(Tensor(a!) self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) -> Tensor(a!)",
 	},
 	{
-		Doc:  "The given indices along a dimension.",
-		Name: "aten.index_select.default",
+		Doc:    "The given indices along a dimension.",
+		Kernel: "aten::index_select.out",
+		Name:   "aten.index_select.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Name: "dim",
@@ -14675,6 +14798,7 @@ var infos = [...]Info{
 	{
 		DTypes: 130174,
 		Doc:    "True where the element is infinite.",
+		Kernel: "aten::isinf.out",
 		Name:   "aten.isinf.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}},
@@ -14688,6 +14812,7 @@ var infos = [...]Info{
 	{
 		DTypes: 130174,
 		Doc:    "True where the element is NaN.",
+		Kernel: "aten::isnan.out",
 		Name:   "aten.isnan.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}},
@@ -15196,6 +15321,7 @@ var infos = [...]Info{
 	{
 		DTypes: 15486,
 		Doc:    "True where self <= other.",
+		Kernel: "aten::le.Scalar_out",
 		Name:   "aten.le.Scalar",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
@@ -15213,6 +15339,7 @@ var infos = [...]Info{
 	{
 		DTypes: 15486,
 		Doc:    "True where self <= other.",
+		Kernel: "aten::le.Tensor_out",
 		Name:   "aten.le.Tensor",
 		Schema: Schema{
 			Args:     []Arg{{Name: "self"}, {Name: "other"}},
@@ -15276,6 +15403,7 @@ var infos = [...]Info{
 	{
 		DTypes: 15360,
 		Doc:    "x above zero, negative_slope*x below.",
+		Kernel: "aten::leaky_relu.out",
 		Name:   "aten.leaky_relu.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
@@ -15403,6 +15531,7 @@ var infos = [...]Info{
 	{
 		DTypes: 15486,
 		Doc:    "The same as aten.lt.Scalar.",
+		Kernel: "aten::lt.Scalar_out",
 		Name:   "aten.less.Scalar",
 		SameAs: AtenLtScalar,
 		Schema: Schema{
@@ -15421,6 +15550,7 @@ var infos = [...]Info{
 	{
 		DTypes: 15486,
 		Doc:    "The same as aten.lt.Tensor.",
+		Kernel: "aten::lt.Tensor_out",
 		Name:   "aten.less.Tensor",
 		SameAs: AtenLtTensor,
 		Schema: Schema{
@@ -15487,6 +15617,7 @@ var infos = [...]Info{
 	{
 		DTypes: 15486,
 		Doc:    "The same as aten.le.Scalar.",
+		Kernel: "aten::le.Scalar_out",
 		Name:   "aten.less_equal.Scalar",
 		SameAs: AtenLeScalar,
 		Schema: Schema{
@@ -15505,6 +15636,7 @@ var infos = [...]Info{
 	{
 		DTypes: 15486,
 		Doc:    "The same as aten.le.Tensor.",
+		Kernel: "aten::le.Tensor_out",
 		Name:   "aten.less_equal.Tensor",
 		SameAs: AtenLeTensor,
 		Schema: Schema{
@@ -15620,6 +15752,7 @@ var infos = [...]Info{
 	{
 		Decomp: true,
 		Doc:    "The input, lifted into the tracing context.",
+		Kernel: "aten::lift_fresh_copy.out",
 		Name:   "aten.lift_fresh.default",
 		Schema: Schema{
 			Args: []Arg{{
@@ -15637,6 +15770,7 @@ var infos = [...]Info{
 	{
 		Decomp: true,
 		Doc:    "A copy of a constant made inside the program.",
+		Kernel: "aten::lift_fresh_copy.out",
 		Name:   "aten.lift_fresh_copy.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}},
@@ -16195,6 +16329,7 @@ var infos = [...]Info{
 		DTypes: 130172,
 		Decomp: true,
 		Doc:    "input @ weight^T + bias.",
+		Kernel: "aten::linear.out",
 		Name:   "aten.linear.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "input"}, {Name: "weight"}, {
@@ -16404,6 +16539,7 @@ var infos = [...]Info{
 	{
 		DTypes: 130174,
 		Doc:    "The natural logarithm of every element.",
+		Kernel: "aten::log.out",
 		Name:   "aten.log.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}},
@@ -16417,6 +16553,7 @@ var infos = [...]Info{
 	{
 		DTypes: 130174,
 		Doc:    "The logarithm to base ten.",
+		Kernel: "aten::log10.out",
 		Name:   "aten.log10.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}},
@@ -16452,6 +16589,7 @@ var infos = [...]Info{
 	{
 		DTypes: 130174,
 		Doc:    "log(1 + x), accurate near zero.",
+		Kernel: "aten::log1p.out",
 		Name:   "aten.log1p.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}},
@@ -16487,6 +16625,7 @@ var infos = [...]Info{
 	{
 		DTypes: 130174,
 		Doc:    "The logarithm to base two.",
+		Kernel: "aten::log2.out",
 		Name:   "aten.log2.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}},
@@ -16653,6 +16792,7 @@ var infos = [...]Info{
 	{
 		DTypes: 130174,
 		Doc:    "True where both are not zero.",
+		Kernel: "aten::logical_and.out",
 		Name:   "aten.logical_and.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {Name: "other"}},
@@ -16688,6 +16828,7 @@ var infos = [...]Info{
 	{
 		DTypes: 130174,
 		Doc:    "True where the element is zero.",
+		Kernel: "aten::logical_not.out",
 		Name:   "aten.logical_not.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}},
@@ -16723,6 +16864,7 @@ var infos = [...]Info{
 	{
 		DTypes: 130174,
 		Doc:    "True where one is not zero.",
+		Kernel: "aten::logical_or.out",
 		Name:   "aten.logical_or.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {Name: "other"}},
@@ -16758,6 +16900,7 @@ var infos = [...]Info{
 	{
 		DTypes: 130174,
 		Doc:    "True where exactly one is not zero.",
+		Kernel: "aten::logical_xor.out",
 		Name:   "aten.logical_xor.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {Name: "other"}},
@@ -16794,6 +16937,7 @@ var infos = [...]Info{
 		DTypes: 15486,
 		Decomp: true,
 		Doc:    "log(x / (1 - x)), with x clamped to [eps, 1 - eps] where eps is given.",
+		Kernel: "aten::logit.out",
 		Name:   "aten.logit.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
@@ -17140,6 +17284,7 @@ var infos = [...]Info{
 	{
 		DTypes: 15486,
 		Doc:    "True where self < other.",
+		Kernel: "aten::lt.Scalar_out",
 		Name:   "aten.lt.Scalar",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
@@ -17157,6 +17302,7 @@ var infos = [...]Info{
 	{
 		DTypes: 15486,
 		Doc:    "True where self < other.",
+		Kernel: "aten::lt.Tensor_out",
 		Name:   "aten.lt.Tensor",
 		Schema: Schema{
 			Args:     []Arg{{Name: "self"}, {Name: "other"}},
@@ -17276,8 +17422,9 @@ var infos = [...]Info{
 		Text:   "aten::margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, float margin=0.0, int reduction=1) -> Tensor",
 	},
 	{
-		Doc:  "self with a value where the mask holds.",
-		Name: "aten.masked_fill.Scalar",
+		Doc:    "self with a value where the mask holds.",
+		Kernel: "aten::masked_fill.Scalar_out",
+		Name:   "aten.masked_fill.Scalar",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {Name: "mask"}, {
 				Name: "value",
@@ -17353,8 +17500,9 @@ var infos = [...]Info{
 		Text:   "aten::masked_fill_.Tensor(Tensor(a!) self, Tensor mask, Tensor value) -> Tensor(a!)",
 	},
 	{
-		Doc:  "self with elements of source in order where the mask holds.",
-		Name: "aten.masked_scatter.default",
+		Doc:    "self with elements of source in order where the mask holds.",
+		Kernel: "aten::masked_scatter.out",
+		Name:   "aten.masked_scatter.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {Name: "mask"}, {Name: "source"}},
 			Base: "masked_scatter",
@@ -17386,8 +17534,9 @@ var infos = [...]Info{
 		Text:   "aten::masked_scatter_(Tensor(a!) self, Tensor mask, Tensor source) -> Tensor(a!)",
 	},
 	{
-		Doc:  "The elements where the mask holds, as a vector.",
-		Name: "aten.masked_select.default",
+		Doc:    "The elements where the mask holds, as a vector.",
+		Kernel: "aten::masked_select.out",
+		Name:   "aten.masked_select.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {Name: "mask"}},
 			Base: "masked_select",
@@ -17444,6 +17593,7 @@ var infos = [...]Info{
 	{
 		DTypes: 15486,
 		Doc:    "The largest of all elements.",
+		Kernel: "aten::max.unary_out",
 		Name:   "aten.max.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}},
@@ -17457,6 +17607,7 @@ var infos = [...]Info{
 	{
 		DTypes: 15486,
 		Doc:    "The largest element over one dimension and the index of it.",
+		Kernel: "aten::max.dim_max",
 		Name:   "aten.max.dim",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
@@ -17626,8 +17777,9 @@ var infos = [...]Info{
 		Text:   "aten::max_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> Tensor",
 	},
 	{
-		Doc:  "Maxima of windows and their flat indices.",
-		Name: "aten.max_pool2d_with_indices.default",
+		Doc:    "Maxima of windows and their flat indices.",
+		Kernel: "aten::max_pool2d_with_indices.out",
+		Name:   "aten.max_pool2d_with_indices.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				List: true,
@@ -17808,6 +17960,7 @@ var infos = [...]Info{
 	{
 		DTypes: 15486,
 		Doc:    "The larger of two elements; NaN wins.",
+		Kernel: "aten::maximum.out",
 		Name:   "aten.maximum.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {Name: "other"}},
@@ -17821,6 +17974,7 @@ var infos = [...]Info{
 	{
 		DTypes: 130048,
 		Doc:    "The mean of all elements.",
+		Kernel: "aten::mean.dtype_out",
 		Name:   "aten.mean.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
@@ -17841,6 +17995,7 @@ var infos = [...]Info{
 	{
 		DTypes: 130048,
 		Doc:    "The mean over the given dimensions.",
+		Kernel: "aten::mean.out",
 		Name:   "aten.mean.dim",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
@@ -17947,6 +18102,7 @@ var infos = [...]Info{
 	{
 		DTypes: 15486,
 		Doc:    "The smallest of all elements.",
+		Kernel: "aten::min.unary_out",
 		Name:   "aten.min.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}},
@@ -17960,6 +18116,7 @@ var infos = [...]Info{
 	{
 		DTypes: 15486,
 		Doc:    "The smallest element over one dimension and the index of it.",
+		Kernel: "aten::min.dim_min",
 		Name:   "aten.min.dim",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
@@ -17997,6 +18154,7 @@ var infos = [...]Info{
 	{
 		DTypes: 15486,
 		Doc:    "The smaller of two elements; NaN wins.",
+		Kernel: "aten::minimum.out",
 		Name:   "aten.minimum.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {Name: "other"}},
@@ -18046,6 +18204,7 @@ var infos = [...]Info{
 	{
 		DTypes: 130172,
 		Doc:    "The product of two matrices.",
+		Kernel: "aten::mm.out",
 		Name:   "aten.mm.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {Name: "mat2"}},
@@ -18253,6 +18412,7 @@ var infos = [...]Info{
 	{
 		DTypes: 130174,
 		Doc:    "self * other with broadcasting and type promotion.",
+		Kernel: "aten::mul.Scalar_out",
 		Name:   "aten.mul.Scalar",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
@@ -18270,6 +18430,7 @@ var infos = [...]Info{
 	{
 		DTypes: 130174,
 		Doc:    "self * other with broadcasting and type promotion.",
+		Kernel: "aten::mul.out",
 		Name:   "aten.mul.Tensor",
 		Schema: Schema{
 			Args:     []Arg{{Name: "self"}, {Name: "other"}},
@@ -18361,6 +18522,7 @@ var infos = [...]Info{
 	{
 		DTypes: 130174,
 		Doc:    "The same as aten.mul.Scalar.",
+		Kernel: "aten::mul.Scalar_out",
 		Name:   "aten.multiply.Scalar",
 		SameAs: AtenMulScalar,
 		Schema: Schema{
@@ -18379,6 +18541,7 @@ var infos = [...]Info{
 	{
 		DTypes: 130174,
 		Doc:    "The same as aten.mul.Tensor.",
+		Kernel: "aten::mul.out",
 		Name:   "aten.multiply.Tensor",
 		SameAs: AtenMulTensor,
 		Schema: Schema{
@@ -18764,6 +18927,7 @@ var infos = [...]Info{
 	{
 		Decomp: true,
 		Doc:    "length elements from start along a dimension.",
+		Kernel: "aten::narrow_copy.out",
 		Name:   "aten.narrow.default",
 		Schema: Schema{
 			Args: []Arg{{
@@ -18790,6 +18954,7 @@ var infos = [...]Info{
 	{
 		Decomp: true,
 		Doc:    "The same as aten.narrow, as a copy.",
+		Kernel: "aten::narrow_copy.out",
 		Name:   "aten.narrow_copy.default",
 		SameAs: AtenNarrowDefault,
 		Schema: Schema{
@@ -18864,6 +19029,7 @@ var infos = [...]Info{
 	{
 		Decomp: true,
 		Doc:    "Dropout and its mask.",
+		Kernel: "aten::native_dropout.out",
 		Name:   "aten.native_dropout.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "input"}, {
@@ -18884,6 +19050,7 @@ var infos = [...]Info{
 	{
 		DTypes: 15360,
 		Doc:    "Normalisation over groups of channels, with mean and 1/std.",
+		Kernel: "aten::native_group_norm.out",
 		Name:   "aten.native_group_norm.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "input"}, {
@@ -18918,6 +19085,7 @@ var infos = [...]Info{
 	{
 		DTypes: 15360,
 		Doc:    "Normalisation over the last dimensions, with mean and 1/std.",
+		Kernel: "aten::native_layer_norm.out",
 		Name:   "aten.native_layer_norm.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "input"}, {
@@ -18942,8 +19110,9 @@ var infos = [...]Info{
 		Text:   "aten::native_layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor, Tensor, Tensor)",
 	},
 	{
-		Doc:  "True where both differ.",
-		Name: "aten.ne.Scalar",
+		Doc:    "True where both differ.",
+		Kernel: "aten::ne.Scalar_out",
+		Name:   "aten.ne.Scalar",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Name: "other",
@@ -18958,8 +19127,9 @@ var infos = [...]Info{
 		Text:   "aten::ne.Scalar(Tensor self, Scalar other) -> Tensor",
 	},
 	{
-		Doc:  "True where both differ.",
-		Name: "aten.ne.Tensor",
+		Doc:    "True where both differ.",
+		Kernel: "aten::ne.Tensor_out",
+		Name:   "aten.ne.Tensor",
 		Schema: Schema{
 			Args:     []Arg{{Name: "self"}, {Name: "other"}},
 			Base:     "ne",
@@ -19020,6 +19190,7 @@ var infos = [...]Info{
 	{
 		DTypes: 130172,
 		Doc:    "Every element with its sign changed.",
+		Kernel: "aten::neg.out",
 		Name:   "aten.neg.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}},
@@ -19055,6 +19226,7 @@ var infos = [...]Info{
 	{
 		DTypes: 130172,
 		Doc:    "The same as aten.neg.",
+		Kernel: "aten::neg.out",
 		Name:   "aten.negative.default",
 		SameAs: AtenNegDefault,
 		Schema: Schema{
@@ -19486,8 +19658,9 @@ var infos = [...]Info{
 		Text:   "aten::nll_loss_nd(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, SymInt ignore_index=-100) -> Tensor",
 	},
 	{
-		Doc:  "The places of the elements that are not zero, as rows.",
-		Name: "aten.nonzero.default",
+		Doc:    "The places of the elements that are not zero, as rows.",
+		Kernel: "aten::nonzero.out",
+		Name:   "aten.nonzero.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}},
 			Base: "nonzero",
@@ -19863,6 +20036,7 @@ var infos = [...]Info{
 	},
 	{
 		Doc:    "The same as aten.ne.Scalar.",
+		Kernel: "aten::ne.Scalar_out",
 		Name:   "aten.not_equal.Scalar",
 		SameAs: AtenNeScalar,
 		Schema: Schema{
@@ -19880,6 +20054,7 @@ var infos = [...]Info{
 	},
 	{
 		Doc:    "The same as aten.ne.Tensor.",
+		Kernel: "aten::ne.Tensor_out",
 		Name:   "aten.not_equal.Tensor",
 		SameAs: AtenNeTensor,
 		Schema: Schema{
@@ -19991,6 +20166,7 @@ var infos = [...]Info{
 	{
 		Decomp: true,
 		Doc:    "A tensor of ones.",
+		Kernel: "aten::ones.out",
 		Name:   "aten.ones.default",
 		Schema: Schema{
 			Args: []Arg{{
@@ -20202,8 +20378,9 @@ var infos = [...]Info{
 		Text:   "aten::pdist(Tensor self, float p=2.0) -> Tensor",
 	},
 	{
-		Doc:  "The dimensions in another order.",
-		Name: "aten.permute.default",
+		Doc:    "The dimensions in another order.",
+		Kernel: "aten::permute_copy.out",
+		Name:   "aten.permute.default",
 		Schema: Schema{
 			Args: []Arg{{
 				Alias: 'a',
@@ -20223,6 +20400,7 @@ var infos = [...]Info{
 	},
 	{
 		Doc:    "The same as aten.permute, as a copy.",
+		Kernel: "aten::permute_copy.out",
 		Name:   "aten.permute_copy.default",
 		SameAs: AtenPermuteDefault,
 		Schema: Schema{
@@ -20262,8 +20440,9 @@ var infos = [...]Info{
 		View:   true,
 	},
 	{
-		Doc:  "Channels rearranged into space by the upscale factor.",
-		Name: "aten.pixel_shuffle.default",
+		Doc:    "Channels rearranged into space by the upscale factor.",
+		Kernel: "aten::pixel_shuffle.out",
+		Name:   "aten.pixel_shuffle.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Name: "upscale_factor",
@@ -20277,8 +20456,9 @@ var infos = [...]Info{
 		Text:   "aten::pixel_shuffle(Tensor self, int upscale_factor) -> Tensor",
 	},
 	{
-		Doc:  "Space rearranged into channels by the downscale factor.",
-		Name: "aten.pixel_unshuffle.default",
+		Doc:    "Space rearranged into channels by the downscale factor.",
+		Kernel: "aten::pixel_unshuffle.out",
+		Name:   "aten.pixel_unshuffle.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Name: "downscale_factor",
@@ -20412,6 +20592,7 @@ var infos = [...]Info{
 	{
 		DTypes: 130172,
 		Doc:    "self to the power of exponent.",
+		Kernel: "aten::pow.Scalar_out",
 		Name:   "aten.pow.Scalar",
 		Schema: Schema{
 			Args: []Arg{{
@@ -20429,6 +20610,7 @@ var infos = [...]Info{
 	{
 		DTypes: 130172,
 		Doc:    "self to the power of exponent.",
+		Kernel: "aten::pow.Tensor_Scalar_out",
 		Name:   "aten.pow.Tensor_Scalar",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
@@ -20446,6 +20628,7 @@ var infos = [...]Info{
 	{
 		DTypes: 130172,
 		Doc:    "self to the power of exponent.",
+		Kernel: "aten::pow.Tensor_Tensor_out",
 		Name:   "aten.pow.Tensor_Tensor",
 		Schema: Schema{
 			Args:     []Arg{{Name: "self"}, {Name: "exponent"}},
@@ -20500,6 +20683,7 @@ var infos = [...]Info{
 	{
 		DTypes: 130174,
 		Doc:    "The product of all elements.",
+		Kernel: "aten::prod.out",
 		Name:   "aten.prod.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
@@ -20520,6 +20704,7 @@ var infos = [...]Info{
 	{
 		DTypes: 130174,
 		Doc:    "The product over one dimension.",
+		Kernel: "aten::prod.int_out",
 		Name:   "aten.prod.dim_int",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
@@ -20694,6 +20879,7 @@ var infos = [...]Info{
 	},
 	{
 		Doc:    "Uniform random numbers in [0, 1).",
+		Kernel: "aten::rand.out",
 		Name:   "aten.rand.default",
 		Random: true,
 		Schema: Schema{
@@ -21217,6 +21403,7 @@ var infos = [...]Info{
 	},
 	{
 		Doc:    "Normal random numbers.",
+		Kernel: "aten::randn.out",
 		Name:   "aten.randn.default",
 		Random: true,
 		Schema: Schema{
@@ -21816,6 +22003,7 @@ var infos = [...]Info{
 	{
 		DTypes: 130174,
 		Doc:    "One over every element.",
+		Kernel: "aten::reciprocal.out",
 		Name:   "aten.reciprocal.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}},
@@ -21849,8 +22037,9 @@ var infos = [...]Info{
 		Text:   "aten::reciprocal_(Tensor(a!) self) -> Tensor(a!)",
 	},
 	{
-		Doc:  "Padding that mirrors without the border.",
-		Name: "aten.reflection_pad1d.default",
+		Doc:    "Padding that mirrors without the border.",
+		Kernel: "aten::reflection_pad1d.out",
+		Name:   "aten.reflection_pad1d.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				List: true,
@@ -21866,8 +22055,9 @@ var infos = [...]Info{
 		Text:   "aten::reflection_pad1d(Tensor self, SymInt[2] padding) -> Tensor",
 	},
 	{
-		Doc:  "Padding that mirrors without the border.",
-		Name: "aten.reflection_pad2d.default",
+		Doc:    "Padding that mirrors without the border.",
+		Kernel: "aten::reflection_pad2d.out",
+		Name:   "aten.reflection_pad2d.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				List: true,
@@ -21883,8 +22073,9 @@ var infos = [...]Info{
 		Text:   "aten::reflection_pad2d(Tensor self, SymInt[4] padding) -> Tensor",
 	},
 	{
-		Doc:  "Padding that mirrors without the border.",
-		Name: "aten.reflection_pad3d.default",
+		Doc:    "Padding that mirrors without the border.",
+		Kernel: "aten::reflection_pad3d.out",
+		Name:   "aten.reflection_pad3d.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				List: true,
@@ -21902,6 +22093,7 @@ var infos = [...]Info{
 	{
 		DTypes: 15484,
 		Doc:    "max(x, 0).",
+		Kernel: "aten::relu.out",
 		Name:   "aten.relu.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}},
@@ -21973,6 +22165,7 @@ var infos = [...]Info{
 	{
 		DTypes: 15484,
 		Doc:    "The remainder with the sign of the divisor.",
+		Kernel: "aten::remainder.Scalar_out",
 		Name:   "aten.remainder.Scalar",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
@@ -22007,6 +22200,7 @@ var infos = [...]Info{
 	{
 		DTypes: 15484,
 		Doc:    "The remainder with the sign of the divisor.",
+		Kernel: "aten::remainder.Tensor_out",
 		Name:   "aten.remainder.Tensor",
 		Schema: Schema{
 			Args:     []Arg{{Name: "self"}, {Name: "other"}},
@@ -22122,8 +22316,9 @@ var infos = [...]Info{
 		Text:   "aten::renorm_(Tensor(a!) self, Scalar p, int dim, Scalar maxnorm) -> Tensor(a!)",
 	},
 	{
-		Doc:  "The tensor repeated the given number of times in each dimension.",
-		Name: "aten.repeat.default",
+		Doc:    "The tensor repeated the given number of times in each dimension.",
+		Kernel: "aten::repeat.out",
+		Name:   "aten.repeat.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				List: true,
@@ -22138,8 +22333,9 @@ var infos = [...]Info{
 		Text:   "aten::repeat(Tensor self, SymInt[] repeats) -> Tensor",
 	},
 	{
-		Doc:  "Indices, each repeated as often as its count says.",
-		Name: "aten.repeat_interleave.Tensor",
+		Doc:    "Indices, each repeated as often as its count says.",
+		Kernel: "aten::repeat_interleave.Tensor_out",
+		Name:   "aten.repeat_interleave.Tensor",
 		Schema: Schema{
 			Args: []Arg{{Name: "repeats"}, {
 				Default:    "None",
@@ -22215,8 +22411,9 @@ var infos = [...]Info{
 		Text:   "aten::repeat_interleave.self_int(Tensor self, SymInt repeats, int? dim=None, *, SymInt? output_size=None) -> Tensor",
 	},
 	{
-		Doc:  "Padding that repeats the border.",
-		Name: "aten.replication_pad1d.default",
+		Doc:    "Padding that repeats the border.",
+		Kernel: "aten::replication_pad1d.out",
+		Name:   "aten.replication_pad1d.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				List: true,
@@ -22232,8 +22429,9 @@ var infos = [...]Info{
 		Text:   "aten::replication_pad1d(Tensor self, SymInt[2] padding) -> Tensor",
 	},
 	{
-		Doc:  "Padding that repeats the border.",
-		Name: "aten.replication_pad2d.default",
+		Doc:    "Padding that repeats the border.",
+		Kernel: "aten::replication_pad2d.out",
+		Name:   "aten.replication_pad2d.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				List: true,
@@ -22249,8 +22447,9 @@ var infos = [...]Info{
 		Text:   "aten::replication_pad2d(Tensor self, SymInt[4] padding) -> Tensor",
 	},
 	{
-		Doc:  "Padding that repeats the border.",
-		Name: "aten.replication_pad3d.default",
+		Doc:    "Padding that repeats the border.",
+		Kernel: "aten::replication_pad3d.out",
+		Name:   "aten.replication_pad3d.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				List: true,
@@ -22543,6 +22742,7 @@ var infos = [...]Info{
 	{
 		Decomp: true,
 		Doc:    "Elements shifted along dimensions, wrapping around.",
+		Kernel: "aten::roll.out",
 		Name:   "aten.roll.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
@@ -22611,6 +22811,7 @@ var infos = [...]Info{
 	{
 		DTypes: 15484,
 		Doc:    "The nearest integer, halves to the even one.",
+		Kernel: "aten::round.out",
 		Name:   "aten.round.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}},
@@ -22768,6 +22969,7 @@ var infos = [...]Info{
 	{
 		DTypes: 130174,
 		Doc:    "One over the square root of every element.",
+		Kernel: "aten::rsqrt.out",
 		Name:   "aten.rsqrt.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}},
@@ -22804,6 +23006,7 @@ var infos = [...]Info{
 		DTypes: 130172,
 		Decomp: true,
 		Doc:    "other - alpha*self.",
+		Kernel: "aten::rsub.Scalar_out",
 		Name:   "aten.rsub.Scalar",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
@@ -22845,8 +23048,9 @@ var infos = [...]Info{
 		Text:   "aten::rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
 	},
 	{
-		Doc:  "A number as a tensor without dimensions.",
-		Name: "aten.scalar_tensor.default",
+		Doc:    "A number as a tensor without dimensions.",
+		Kernel: "aten::scalar_tensor.out",
+		Name:   "aten.scalar_tensor.default",
 		Schema: Schema{
 			Args: []Arg{{
 				Name: "s",
@@ -22950,8 +23154,9 @@ var infos = [...]Info{
 		Text:   "aten::scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor",
 	},
 	{
-		Doc:  "self with src written where the index tensor says along a dimension.",
-		Name: "aten.scatter.src",
+		Doc:    "self with src written where the index tensor says along a dimension.",
+		Kernel: "aten::scatter.src_out",
+		Name:   "aten.scatter.src",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Name: "dim",
@@ -22966,8 +23171,9 @@ var infos = [...]Info{
 		Text:   "aten::scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
 	},
 	{
-		Doc:  "self with src written where the index tensor says along a dimension.",
-		Name: "aten.scatter.value",
+		Doc:    "self with src written where the index tensor says along a dimension.",
+		Kernel: "aten::scatter.value_out",
+		Name:   "aten.scatter.value",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Name: "dim",
@@ -23122,8 +23328,9 @@ var infos = [...]Info{
 		Text:   "aten::scatter_.value_reduce(Tensor(a!) self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor(a!)",
 	},
 	{
-		Doc:  "self with src added where the index tensor says.",
-		Name: "aten.scatter_add.default",
+		Doc:    "self with src added where the index tensor says.",
+		Kernel: "aten::scatter_add.out",
+		Name:   "aten.scatter_add.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Name: "dim",
@@ -23301,8 +23508,9 @@ var infos = [...]Info{
 		Text:   "aten::searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) -> Tensor",
 	},
 	{
-		Doc:  "One index along a dimension, which goes away.",
-		Name: "aten.select.int",
+		Doc:    "One index along a dimension, which goes away.",
+		Kernel: "aten::select_copy.int_out",
+		Name:   "aten.select.int",
 		Schema: Schema{
 			Args: []Arg{{
 				Alias: 'a',
@@ -23324,8 +23532,9 @@ var infos = [...]Info{
 		View:   true,
 	},
 	{
-		Doc:  "self with src in place of one index.",
-		Name: "aten.select_scatter.default",
+		Doc:    "self with src in place of one index.",
+		Kernel: "aten::select_scatter.out",
+		Name:   "aten.select_scatter.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {Name: "src"}, {
 				Name: "dim",
@@ -23416,6 +23625,7 @@ var infos = [...]Info{
 	{
 		DTypes: 130174,
 		Doc:    "1 / (1 + exp(-x)).",
+		Kernel: "aten::sigmoid.out",
 		Name:   "aten.sigmoid.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}},
@@ -23451,6 +23661,7 @@ var infos = [...]Info{
 	{
 		DTypes: 15486,
 		Doc:    "-1, 0 or 1 by the element's sign.",
+		Kernel: "aten::sign.out",
 		Name:   "aten.sign.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}},
@@ -23536,6 +23747,7 @@ var infos = [...]Info{
 	{
 		DTypes: 130174,
 		Doc:    "The sine of every element, in radians.",
+		Kernel: "aten::sin.out",
 		Name:   "aten.sin.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}},
@@ -23607,6 +23819,7 @@ var infos = [...]Info{
 	{
 		DTypes: 130174,
 		Doc:    "The hyperbolic sine of every element.",
+		Kernel: "aten::sinh.out",
 		Name:   "aten.sinh.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}},
@@ -23656,8 +23869,9 @@ var infos = [...]Info{
 		Text:   "aten::size.int(Tensor self, int dim) -> int",
 	},
 	{
-		Doc:  "The elements from start to end in steps along a dimension.",
-		Name: "aten.slice.Tensor",
+		Doc:    "The elements from start to end in steps along a dimension.",
+		Kernel: "aten::slice_copy.Tensor_out",
+		Name:   "aten.slice.Tensor",
 		Schema: Schema{
 			Args: []Arg{{
 				Alias: 'a',
@@ -23696,6 +23910,7 @@ var infos = [...]Info{
 	},
 	{
 		Doc:    "The same as aten.slice.Tensor, as a copy.",
+		Kernel: "aten::slice_copy.Tensor_out",
 		Name:   "aten.slice_copy.Tensor",
 		SameAs: AtenSliceTensor,
 		Schema: Schema{
@@ -23731,8 +23946,9 @@ var infos = [...]Info{
 		Text:   "aten::slice_copy.Tensor(Tensor self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor",
 	},
 	{
-		Doc:  "self with src in place of a slice.",
-		Name: "aten.slice_scatter.default",
+		Doc:    "self with src in place of a slice.",
+		Kernel: "aten::slice_scatter.out",
+		Name:   "aten.slice_scatter.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {Name: "src"}, {
 				Default:    "0",
@@ -24010,6 +24226,7 @@ var infos = [...]Info{
 	{
 		DTypes: 15486,
 		Doc:    "The same as aten.erf.",
+		Kernel: "aten::erf.out",
 		Name:   "aten.special_erf.default",
 		SameAs: AtenErfDefault,
 		Schema: Schema{
@@ -24082,6 +24299,7 @@ var infos = [...]Info{
 	{
 		DTypes: 130174,
 		Doc:    "The same as aten.sigmoid.",
+		Kernel: "aten::sigmoid.out",
 		Name:   "aten.special_expit.default",
 		SameAs: AtenSigmoidDefault,
 		Schema: Schema{
@@ -24096,6 +24314,7 @@ var infos = [...]Info{
 	{
 		DTypes: 130174,
 		Doc:    "The same as aten.expm1.",
+		Kernel: "aten::expm1.out",
 		Name:   "aten.special_expm1.default",
 		SameAs: AtenExpm1Default,
 		Schema: Schema{
@@ -24206,6 +24425,7 @@ var infos = [...]Info{
 	{
 		DTypes: 130174,
 		Doc:    "The same as aten.log1p.",
+		Kernel: "aten::log1p.out",
 		Name:   "aten.special_log1p.default",
 		SameAs: AtenLog1pDefault,
 		Schema: Schema{
@@ -24259,6 +24479,7 @@ var infos = [...]Info{
 		DTypes: 15486,
 		Decomp: true,
 		Doc:    "The same as aten.logit.",
+		Kernel: "aten::logit.out",
 		Name:   "aten.special_logit.default",
 		SameAs: AtenLogitDefault,
 		Schema: Schema{
@@ -24592,6 +24813,7 @@ var infos = [...]Info{
 	{
 		Decomp: true,
 		Doc:    "Chunks of split_size along a dimension, the last may be smaller.",
+		Kernel: "aten::split_copy.Tensor_out",
 		Name:   "aten.split.Tensor",
 		Schema: Schema{
 			Args: []Arg{{
@@ -24651,6 +24873,7 @@ var infos = [...]Info{
 	{
 		Decomp: true,
 		Doc:    "The same as aten.split.Tensor, as a copy.",
+		Kernel: "aten::split_copy.Tensor_out",
 		Name:   "aten.split_copy.Tensor",
 		SameAs: AtenSplitTensor,
 		Schema: Schema{
@@ -24672,8 +24895,9 @@ var infos = [...]Info{
 		Text:   "aten::split_copy.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]",
 	},
 	{
-		Doc:  "Chunks of the given sizes along a dimension.",
-		Name: "aten.split_with_sizes.default",
+		Doc:    "Chunks of the given sizes along a dimension.",
+		Kernel: "aten::split_with_sizes_copy.out",
+		Name:   "aten.split_with_sizes.default",
 		Schema: Schema{
 			Args: []Arg{{
 				Alias: 'a',
@@ -24701,6 +24925,7 @@ var infos = [...]Info{
 	},
 	{
 		Doc:    "The same as aten.split_with_sizes, as a copy.",
+		Kernel: "aten::split_with_sizes_copy.out",
 		Name:   "aten.split_with_sizes_copy.default",
 		SameAs: AtenSplitWithSizesDefault,
 		Schema: Schema{
@@ -24724,6 +24949,7 @@ var infos = [...]Info{
 	{
 		DTypes: 130174,
 		Doc:    "The square root of every element.",
+		Kernel: "aten::sqrt.out",
 		Name:   "aten.sqrt.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}},
@@ -24810,8 +25036,9 @@ var infos = [...]Info{
 		View:   true,
 	},
 	{
-		Doc:  "The dimension removed where its size is one.",
-		Name: "aten.squeeze.dim",
+		Doc:    "The dimension removed where its size is one.",
+		Kernel: "aten::squeeze_copy.dim_out",
+		Name:   "aten.squeeze.dim",
 		Schema: Schema{
 			Args: []Arg{{
 				Alias: 'a',
@@ -24830,8 +25057,9 @@ var infos = [...]Info{
 		View:   true,
 	},
 	{
-		Doc:  "The dimensions removed where their size is one.",
-		Name: "aten.squeeze.dims",
+		Doc:    "The dimensions removed where their size is one.",
+		Kernel: "aten::squeeze_copy.dims_out",
+		Name:   "aten.squeeze.dims",
 		Schema: Schema{
 			Args: []Arg{{
 				Alias: 'a',
@@ -24938,6 +25166,7 @@ var infos = [...]Info{
 	},
 	{
 		Doc:    "The same as aten.squeeze.dim, as a copy.",
+		Kernel: "aten::squeeze_copy.dim_out",
 		Name:   "aten.squeeze_copy.dim",
 		SameAs: AtenSqueezeDim,
 		Schema: Schema{
@@ -24955,6 +25184,7 @@ var infos = [...]Info{
 	},
 	{
 		Doc:    "The same as aten.squeeze.dims, as a copy.",
+		Kernel: "aten::squeeze_copy.dims_out",
 		Name:   "aten.squeeze_copy.dims",
 		SameAs: AtenSqueezeDims,
 		Schema: Schema{
@@ -24972,8 +25202,9 @@ var infos = [...]Info{
 		Text:   "aten::squeeze_copy.dims(Tensor self, int[] dim) -> Tensor",
 	},
 	{
-		Doc:  "Tensors joined along a new dimension.",
-		Name: "aten.stack.default",
+		Doc:    "Tensors joined along a new dimension.",
+		Kernel: "aten::stack.out",
+		Name:   "aten.stack.default",
 		Schema: Schema{
 			Args: []Arg{{
 				List: true,
@@ -25291,6 +25522,7 @@ var infos = [...]Info{
 	{
 		DTypes: 130172,
 		Doc:    "self - alpha*other with broadcasting and type promotion.",
+		Kernel: "aten::sub.Scalar_out",
 		Name:   "aten.sub.Scalar",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
@@ -25313,6 +25545,7 @@ var infos = [...]Info{
 	{
 		DTypes: 130172,
 		Doc:    "self - alpha*other with broadcasting and type promotion.",
+		Kernel: "aten::sub.out",
 		Name:   "aten.sub.Tensor",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {Name: "other"}, {
@@ -25393,6 +25626,7 @@ var infos = [...]Info{
 	{
 		DTypes: 130172,
 		Doc:    "The same as aten.sub.Scalar.",
+		Kernel: "aten::sub.Scalar_out",
 		Name:   "aten.subtract.Scalar",
 		SameAs: AtenSubScalar,
 		Schema: Schema{
@@ -25416,6 +25650,7 @@ var infos = [...]Info{
 	{
 		DTypes: 130172,
 		Doc:    "The same as aten.sub.Tensor.",
+		Kernel: "aten::sub.out",
 		Name:   "aten.subtract.Tensor",
 		SameAs: AtenSubTensor,
 		Schema: Schema{
@@ -25520,6 +25755,7 @@ var infos = [...]Info{
 	{
 		DTypes: 130174,
 		Doc:    "The sum over the given dimensions; integers are summed as int64.",
+		Kernel: "aten::sum.IntList_out",
 		Name:   "aten.sum.dim_IntList",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
@@ -25726,8 +25962,9 @@ var infos = [...]Info{
 		Text:   "aten::sym_constrain_range_for_size(Scalar size, *, int? min=None, int? max=None) -> ()",
 	},
 	{
-		Doc:  "The number of elements.",
-		Name: "aten.sym_numel.default",
+		Doc:    "The number of elements.",
+		Kernel: "aten::sym_numel",
+		Name:   "aten.sym_numel.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}},
 			Base: "sym_numel",
@@ -25753,8 +25990,9 @@ var infos = [...]Info{
 		Text:   "aten::sym_size(Tensor self) -> SymInt[]",
 	},
 	{
-		Doc:  "The size of a dimension.",
-		Name: "aten.sym_size.int",
+		Doc:    "The size of a dimension.",
+		Kernel: "aten::sym_size.int",
+		Name:   "aten.sym_size.int",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Name: "dim",
@@ -25812,8 +26050,9 @@ var infos = [...]Info{
 		Text:   "aten::sym_stride.int(Tensor self, int dim) -> SymInt",
 	},
 	{
-		Doc:  "A matrix transposed; a vector stays.",
-		Name: "aten.t.default",
+		Doc:    "A matrix transposed; a vector stays.",
+		Kernel: "aten::t_copy.out",
+		Name:   "aten.t.default",
 		Schema: Schema{
 			Args: []Arg{{
 				Alias: 'a',
@@ -25850,6 +26089,7 @@ var infos = [...]Info{
 	},
 	{
 		Doc:    "The same as aten.t, as a copy.",
+		Kernel: "aten::t_copy.out",
 		Name:   "aten.t_copy.default",
 		SameAs: AtenTDefault,
 		Schema: Schema{
@@ -25896,6 +26136,7 @@ var infos = [...]Info{
 	{
 		DTypes: 130174,
 		Doc:    "The tangent of every element, in radians.",
+		Kernel: "aten::tan.out",
 		Name:   "aten.tan.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}},
@@ -25931,6 +26172,7 @@ var infos = [...]Info{
 	{
 		DTypes: 130174,
 		Doc:    "The hyperbolic tangent of every element.",
+		Kernel: "aten::tanh.out",
 		Name:   "aten.tanh.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}},
@@ -26288,6 +26530,7 @@ var infos = [...]Info{
 	{
 		DTypes: 15484,
 		Doc:    "The k largest or smallest elements along a dimension, and their indices.",
+		Kernel: "aten::topk.values",
 		Name:   "aten.topk.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
@@ -26382,8 +26625,9 @@ var infos = [...]Info{
 		Text:   "aten::trace(Tensor self) -> Tensor",
 	},
 	{
-		Doc:  "Two dimensions exchanged.",
-		Name: "aten.transpose.int",
+		Doc:    "Two dimensions exchanged.",
+		Kernel: "aten::transpose_copy.int_out",
+		Name:   "aten.transpose.int",
 		Schema: Schema{
 			Args: []Arg{{
 				Alias: 'a',
@@ -26605,8 +26849,9 @@ var infos = [...]Info{
 		Text:   "aten::triangular_solve(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False) -> (Tensor solution, Tensor cloned_coefficient)",
 	},
 	{
-		Doc:  "The lower triangle, zero above the diagonal.",
-		Name: "aten.tril.default",
+		Doc:    "The lower triangle, zero above the diagonal.",
+		Kernel: "aten::tril.out",
+		Name:   "aten.tril.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Default:    "0",
@@ -26837,6 +27082,7 @@ var infos = [...]Info{
 	{
 		DTypes: 130174,
 		Doc:    "The same as aten.div.Scalar.",
+		Kernel: "aten::div.Scalar_out",
 		Name:   "aten.true_divide.Scalar",
 		SameAs: AtenDivScalar,
 		Schema: Schema{
@@ -26855,6 +27101,7 @@ var infos = [...]Info{
 	{
 		DTypes: 130174,
 		Doc:    "The same as aten.div.Tensor.",
+		Kernel: "aten::div.out",
 		Name:   "aten.true_divide.Tensor",
 		SameAs: AtenDivTensor,
 		Schema: Schema{
@@ -26921,6 +27168,7 @@ var infos = [...]Info{
 	{
 		DTypes: 15484,
 		Doc:    "The element rounded towards zero.",
+		Kernel: "aten::trunc.out",
 		Name:   "aten.trunc.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}},
@@ -26967,8 +27215,9 @@ var infos = [...]Info{
 		Text:   "aten::type_as(Tensor self, Tensor other) -> Tensor",
 	},
 	{
-		Doc:  "One tensor for each index along a dimension.",
-		Name: "aten.unbind.int",
+		Doc:    "One tensor for each index along a dimension.",
+		Kernel: "aten::unbind_copy.int_out",
+		Name:   "aten.unbind.int",
 		Schema: Schema{
 			Args: []Arg{{
 				Alias: 'a',
@@ -27017,8 +27266,9 @@ var infos = [...]Info{
 		View:   true,
 	},
 	{
-		Doc:  "Windows of the given size and step along a dimension, as a new last dimension.",
-		Name: "aten.unfold.default",
+		Doc:    "Windows of the given size and step along a dimension, as a new last dimension.",
+		Kernel: "aten::unfold_copy.out",
+		Name:   "aten.unfold.default",
 		Schema: Schema{
 			Args: []Arg{{
 				Alias: 'a',
@@ -27043,6 +27293,7 @@ var infos = [...]Info{
 	},
 	{
 		Doc:    "The same as aten.unfold, as a copy.",
+		Kernel: "aten::unfold_copy.out",
 		Name:   "aten.unfold_copy.default",
 		SameAs: AtenUnfoldDefault,
 		Schema: Schema{
@@ -27258,8 +27509,9 @@ var infos = [...]Info{
 		Text:   "aten::unsafe_split_with_sizes(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]",
 	},
 	{
-		Doc:  "A dimension of size one inserted at dim.",
-		Name: "aten.unsqueeze.default",
+		Doc:    "A dimension of size one inserted at dim.",
+		Kernel: "aten::unsqueeze_copy.out",
+		Name:   "aten.unsqueeze.default",
 		Schema: Schema{
 			Args: []Arg{{
 				Alias: 'a',
@@ -27302,6 +27554,7 @@ var infos = [...]Info{
 	},
 	{
 		Doc:    "The same as aten.unsqueeze, as a copy.",
+		Kernel: "aten::unsqueeze_copy.out",
 		Name:   "aten.unsqueeze_copy.default",
 		SameAs: AtenUnsqueezeDefault,
 		Schema: Schema{
@@ -27412,6 +27665,7 @@ var infos = [...]Info{
 	{
 		Decomp: true,
 		Doc:    "Resize by bilinear interpolation.",
+		Kernel: "aten::upsample_bilinear2d.vec_out",
 		Name:   "aten.upsample_bilinear2d.vec",
 		Schema: Schema{
 			Args: []Arg{{Name: "input"}, {
@@ -27571,6 +27825,7 @@ var infos = [...]Info{
 	{
 		Decomp: true,
 		Doc:    "Resize by the nearest element.",
+		Kernel: "aten::upsample_nearest2d.vec_out",
 		Name:   "aten.upsample_nearest2d.vec",
 		Schema: Schema{
 			Args: []Arg{{Name: "input"}, {
@@ -27746,6 +28001,7 @@ var infos = [...]Info{
 		DTypes: 130048,
 		Decomp: true,
 		Doc:    "The variance over the given dimensions.",
+		Kernel: "aten::var.correction_out",
 		Name:   "aten.var.correction",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
@@ -27801,6 +28057,7 @@ var infos = [...]Info{
 		DTypes: 130048,
 		Decomp: true,
 		Doc:    "The variance over the given dimensions.",
+		Kernel: "aten::var.out",
 		Name:   "aten.var.dim",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
@@ -27832,6 +28089,7 @@ var infos = [...]Info{
 		DTypes: 130048,
 		Decomp: true,
 		Doc:    "Variance and mean over the given dimensions.",
+		Kernel: "aten::var_mean.correction_out",
 		Name:   "aten.var_mean.correction",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
@@ -27929,8 +28187,9 @@ var infos = [...]Info{
 		Text:   "aten::vdot(Tensor self, Tensor other) -> Tensor",
 	},
 	{
-		Doc:  "The same elements in another shape, without a copy; one size may be -1.",
-		Name: "aten.view.default",
+		Doc:    "The same elements in another shape, without a copy; one size may be -1.",
+		Kernel: "aten::view_copy.out",
+		Name:   "aten.view.default",
 		Schema: Schema{
 			Args: []Arg{{
 				Alias: 'a',
@@ -28015,8 +28274,9 @@ var infos = [...]Info{
 		Text:   "aten::view_as_complex_copy(Tensor self) -> Tensor",
 	},
 	{
-		Doc:  "A complex tensor as real, with a last dimension of two.",
-		Name: "aten.view_as_real.default",
+		Doc:    "A complex tensor as real, with a last dimension of two.",
+		Kernel: "aten::view_as_real_copy.out",
+		Name:   "aten.view_as_real.default",
 		Schema: Schema{
 			Args: []Arg{{
 				Alias: 'a',
@@ -28032,6 +28292,7 @@ var infos = [...]Info{
 	},
 	{
 		Doc:    "The same as aten.view_as_real, as a copy.",
+		Kernel: "aten::view_as_real_copy.out",
 		Name:   "aten.view_as_real_copy.default",
 		SameAs: AtenViewAsRealDefault,
 		Schema: Schema{
@@ -28045,6 +28306,7 @@ var infos = [...]Info{
 	},
 	{
 		Doc:    "The same as aten.view, as a copy.",
+		Kernel: "aten::view_copy.out",
 		Name:   "aten.view_copy.default",
 		SameAs: AtenViewDefault,
 		Schema: Schema{
@@ -28210,8 +28472,9 @@ var infos = [...]Info{
 		Text:   "aten::where(Tensor condition) -> Tensor[]",
 	},
 	{
-		Doc:  "self where the condition holds, other elsewhere.",
-		Name: "aten.where.self",
+		Doc:    "self where the condition holds, other elsewhere.",
+		Kernel: "aten::where.self_out",
+		Name:   "aten.where.self",
 		Schema: Schema{
 			Args:     []Arg{{Name: "condition"}, {Name: "self"}, {Name: "other"}},
 			Base:     "where",
@@ -28359,6 +28622,7 @@ var infos = [...]Info{
 	{
 		Decomp: true,
 		Doc:    "A tensor of zeros.",
+		Kernel: "aten::zeros.out",
 		Name:   "aten.zeros.default",
 		Schema: Schema{
 			Args: []Arg{{
@@ -28471,8 +28735,9 @@ var infos = [...]Info{
 		Text:   "builtins::round(Any a, Any? ndigits=None) -> Any",
 	},
 	{
-		Doc:  "A copy with the given order of dimensions in memory.",
-		Name: "dim_order_ops._clone_dim_order.default",
+		Doc:    "A copy with the given order of dimensions in memory.",
+		Kernel: "dim_order_ops::_clone_dim_order.out",
+		Name:   "dim_order_ops._clone_dim_order.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Default:    "False",
@@ -28497,8 +28762,9 @@ var infos = [...]Info{
 		Text:   "dim_order_ops::_clone_dim_order(Tensor self, *, bool non_blocking=False, int[]? dim_order=None) -> Tensor",
 	},
 	{
-		Doc:  "A tensor with the given order of dimensions in memory whose elements have no meaning; zeros here.",
-		Name: "dim_order_ops._empty_dim_order.default",
+		Doc:    "A tensor with the given order of dimensions in memory whose elements have no meaning; zeros here.",
+		Kernel: "dim_order_ops::_empty_dim_order.out",
+		Name:   "dim_order_ops._empty_dim_order.default",
 		Schema: Schema{
 			Args: []Arg{{
 				List: true,
@@ -28549,8 +28815,9 @@ var infos = [...]Info{
 		Text:   "dim_order_ops::_empty_dim_order(int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, int[]? dim_order=None) -> Tensor",
 	},
 	{
-		Doc:  "A copy as another element type and with the given order of dimensions in memory.",
-		Name: "dim_order_ops._to_dim_order_copy.default",
+		Doc:    "A copy as another element type and with the given order of dimensions in memory.",
+		Kernel: "dim_order_ops::_to_dim_order_copy.out",
+		Name:   "dim_order_ops._to_dim_order_copy.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Default:    "None",
@@ -28605,6 +28872,7 @@ var infos = [...]Info{
 	{
 		Decomp: true,
 		Doc:    "A copy from a device to the host.",
+		Kernel: "et_copy::_d2h_copy.out",
 		Name:   "et_copy._d2h_copy.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}},
@@ -28618,6 +28886,7 @@ var infos = [...]Info{
 	{
 		Decomp: true,
 		Doc:    "A copy from the host to a device.",
+		Kernel: "et_copy::_h2d_copy.out",
 		Name:   "et_copy._h2d_copy.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}},
@@ -29516,6 +29785,7 @@ var infos = [...]Info{
 	{
 		Decomp: true,
 		Doc:    "The sum of two quantized tensors, quantized again.",
+		Kernel: "quantized_decomposed::add.out",
 		Name:   "quantized_decomposed.add.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "a"}, {
@@ -29661,6 +29931,7 @@ var infos = [...]Info{
 	{
 		Decomp: true,
 		Doc:    "Scale and zero point that cover the values of the input.",
+		Kernel: "quantized_decomposed::choose_qparams.Tensor_out",
 		Name:   "quantized_decomposed.choose_qparams.tensor",
 		Schema: Schema{
 			Args: []Arg{{Name: "input"}, {
@@ -29703,6 +29974,7 @@ var infos = [...]Info{
 	{
 		Decomp: true,
 		Doc:    "Scale and zero point for each row.",
+		Kernel: "quantized_decomposed::choose_qparams_per_token_asymmetric.out",
 		Name:   "quantized_decomposed.choose_qparams_per_token_asymmetric.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "input"}, {
@@ -29762,6 +30034,7 @@ var infos = [...]Info{
 	{
 		Decomp: true,
 		Doc:    "dequantize_per_tensor with a scale and zero point for each index along an axis.",
+		Kernel: "quantized_decomposed::dequantize_per_channel.out",
 		Name:   "quantized_decomposed.dequantize_per_channel.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "input"}, {Name: "scales"}, {
@@ -29828,6 +30101,7 @@ var infos = [...]Info{
 	{
 		Decomp: true,
 		Doc:    "(input - zero_point) * scale.",
+		Kernel: "quantized_decomposed::dequantize_per_tensor.out",
 		Name:   "quantized_decomposed.dequantize_per_tensor.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "input"}, {
@@ -29863,6 +30137,7 @@ var infos = [...]Info{
 	{
 		Decomp: true,
 		Doc:    "(input - zero_point) * scale.",
+		Kernel: "quantized_decomposed::dequantize_per_tensor.Tensor_out",
 		Name:   "quantized_decomposed.dequantize_per_tensor.tensor",
 		Schema: Schema{
 			Args: []Arg{{Name: "input"}, {Name: "scale"}, {Name: "zero_point"}, {
@@ -29917,6 +30192,7 @@ var infos = [...]Info{
 	{
 		Decomp: true,
 		Doc:    "dequantize_per_tensor with a scale and zero point for each row.",
+		Kernel: "quantized_decomposed::dequantize_per_token.out",
 		Name:   "quantized_decomposed.dequantize_per_token.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "input"}, {Name: "scales"}, {Name: "zero_points"}, {
@@ -29942,6 +30218,7 @@ var infos = [...]Info{
 	{
 		Decomp: true,
 		Doc:    "Rows of a weight of four 2-bit values a byte, dequantized.",
+		Kernel: "quantized_decomposed::embedding_2bit.out",
 		Name:   "quantized_decomposed.embedding_2bit.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "weight"}, {Name: "weight_scales"}, {
@@ -29964,6 +30241,7 @@ var infos = [...]Info{
 	{
 		Decomp: true,
 		Doc:    "Rows of a weight of four 2-bit values a byte, dequantized.",
+		Kernel: "quantized_decomposed::embedding_2bit.dtype_out",
 		Name:   "quantized_decomposed.embedding_2bit.dtype",
 		Schema: Schema{
 			Args: []Arg{{Name: "weight"}, {Name: "weight_scales"}, {
@@ -29994,6 +30272,7 @@ var infos = [...]Info{
 	{
 		Decomp: true,
 		Doc:    "Rows of a weight of two 4-bit values a byte, dequantized.",
+		Kernel: "quantized_decomposed::embedding_4bit.out",
 		Name:   "quantized_decomposed.embedding_4bit.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "weight"}, {Name: "weight_scales"}, {
@@ -30016,6 +30295,7 @@ var infos = [...]Info{
 	{
 		Decomp: true,
 		Doc:    "Rows of a weight of two 4-bit values a byte, dequantized.",
+		Kernel: "quantized_decomposed::embedding_4bit.dtype_out",
 		Name:   "quantized_decomposed.embedding_4bit.dtype",
 		Schema: Schema{
 			Args: []Arg{{Name: "weight"}, {Name: "weight_scales"}, {
@@ -30046,6 +30326,7 @@ var infos = [...]Info{
 	{
 		Decomp: true,
 		Doc:    "Rows of an int8 weight, dequantized.",
+		Kernel: "quantized_decomposed::embedding_byte.out",
 		Name:   "quantized_decomposed.embedding_byte.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "weight"}, {Name: "weight_scales"}, {
@@ -30068,6 +30349,7 @@ var infos = [...]Info{
 	{
 		Decomp: true,
 		Doc:    "Rows of an int8 weight, dequantized.",
+		Kernel: "quantized_decomposed::embedding_byte.dtype_out",
 		Name:   "quantized_decomposed.embedding_byte.dtype",
 		Schema: Schema{
 			Args: []Arg{{Name: "weight"}, {Name: "weight_scales"}, {
@@ -30120,6 +30402,7 @@ var infos = [...]Info{
 	{
 		Decomp: true,
 		Doc:    "input @ dequantized weight^T.",
+		Kernel: "quantized_decomposed::mixed_linear.out",
 		Name:   "quantized_decomposed.mixed_linear.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "input"}, {Name: "weight"}, {Name: "weight_scales"}, {
@@ -30142,6 +30425,7 @@ var infos = [...]Info{
 	{
 		Decomp: true,
 		Doc:    "input @ dequantized weight.",
+		Kernel: "quantized_decomposed::mixed_mm.out",
 		Name:   "quantized_decomposed.mixed_mm.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "input"}, {Name: "weight"}, {Name: "weight_scales"}, {
@@ -30158,6 +30442,7 @@ var infos = [...]Info{
 	{
 		Decomp: true,
 		Doc:    "quantize_per_tensor with a scale and zero point for each index along an axis.",
+		Kernel: "quantized_decomposed::quantize_per_channel.out",
 		Name:   "quantized_decomposed.quantize_per_channel.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "input"}, {Name: "scales"}, {Name: "zero_points"}, {
@@ -30208,6 +30493,7 @@ var infos = [...]Info{
 	{
 		Decomp: true,
 		Doc:    "round(input / scale) + zero_point, limited to [quant_min, quant_max].",
+		Kernel: "quantized_decomposed::quantize_per_tensor.out",
 		Name:   "quantized_decomposed.quantize_per_tensor.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "input"}, {
@@ -30236,6 +30522,7 @@ var infos = [...]Info{
 	{
 		Decomp: true,
 		Doc:    "round(input / scale) + zero_point, limited to [quant_min, quant_max].",
+		Kernel: "quantized_decomposed::quantize_per_tensor.Tensor_out",
 		Name:   "quantized_decomposed.quantize_per_tensor.tensor",
 		Schema: Schema{
 			Args: []Arg{{Name: "input"}, {Name: "scale"}, {Name: "zero_point"}, {
@@ -30276,6 +30563,7 @@ var infos = [...]Info{
 	{
 		Decomp: true,
 		Doc:    "quantize_per_tensor with a scale and zero point for each row.",
+		Kernel: "quantized_decomposed::quantize_per_token.out",
 		Name:   "quantized_decomposed.quantize_per_token.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "input"}, {Name: "scales"}, {Name: "zero_points"}, {
@@ -31012,6 +31300,527 @@ var infos = [...]Info{
 }
 var kernels = []KernelInfo{
 	{
+		Kernel: Kernel{Schema: "aten::_adaptive_avg_pool2d.out(Tensor self, int[2] output_size, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::_adaptive_avg_pool2d.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				List: true,
+				Name: "output_size",
+				Size: 2,
+				Type: TInt,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "_adaptive_avg_pool2d",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::_cdist_forward.out(Tensor x1, Tensor x2, float p, int? compute_mode, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::_cdist_forward.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "x1"}, {Name: "x2"}, {
+				Name: "p",
+				Type: TFloat,
+			}, {
+				Name: "compute_mode",
+				Opt:  true,
+				Type: TInt,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "_cdist_forward",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::_conj_physical.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::_conj_physical.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "_conj_physical",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::_fft_c2r.out(Tensor self, int[] dim, int normalization, int last_dim_size, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::_fft_c2r.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				List: true,
+				Name: "dim",
+				Type: TInt,
+			}, {
+				Name: "normalization",
+				Type: TInt,
+			}, {
+				Name: "last_dim_size",
+				Type: TInt,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "_fft_c2r",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::_fft_r2c.out(Tensor self, int[] dim, int normalization, bool onesided, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::_fft_r2c.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				List: true,
+				Name: "dim",
+				Type: TInt,
+			}, {
+				Name: "normalization",
+				Type: TInt,
+			}, {
+				Name: "onesided",
+				Type: TBool,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "_fft_r2c",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::_local_scalar_dense(Tensor self) -> Scalar"},
+		Name:   "aten::_local_scalar_dense",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "_local_scalar_dense",
+			NS:   "aten",
+			Rets: []Ret{{Type: TScalar}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::_log_softmax.out(Tensor self, int dim, bool half_to_float, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::_log_softmax.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "dim",
+				Type: TInt,
+			}, {
+				Name: "half_to_float",
+				Type: TBool,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "_log_softmax",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::_native_batch_norm_legit.no_stats_out(Tensor input, Tensor? weight, Tensor? bias, bool training, float momentum, float eps, *, Tensor(a!) out, Tensor(b!) save_mean, Tensor(c!) save_invstd) -> (Tensor(a!), Tensor(b!), Tensor(c!))"},
+		Name:   "aten::_native_batch_norm_legit.no_stats_out",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {
+				Name: "weight",
+				Opt:  true,
+			}, {
+				Name: "bias",
+				Opt:  true,
+			}, {
+				Name: "training",
+				Type: TBool,
+			}, {
+				Name: "momentum",
+				Type: TFloat,
+			}, {
+				Name: "eps",
+				Type: TFloat,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}, {
+				Alias:  'b',
+				KwOnly: true,
+				Name:   "save_mean",
+				Write:  true,
+			}, {
+				Alias:  'c',
+				KwOnly: true,
+				Name:   "save_invstd",
+				Write:  true,
+			}},
+			Base:     "_native_batch_norm_legit",
+			NS:       "aten",
+			Overload: "no_stats_out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}, {
+				Alias: 'b',
+				Write: true,
+			}, {
+				Alias: 'c',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::_native_batch_norm_legit.out(Tensor input, Tensor? weight, Tensor? bias, Tensor(a!) running_mean, Tensor(b!) running_var, bool training, float momentum, float eps, *, Tensor(d!) out, Tensor(e!) save_mean, Tensor(f!) save_invstd) -> (Tensor(d!), Tensor(e!), Tensor(f!))"},
+		Name:   "aten::_native_batch_norm_legit.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {
+				Name: "weight",
+				Opt:  true,
+			}, {
+				Name: "bias",
+				Opt:  true,
+			}, {
+				Alias: 'a',
+				Name:  "running_mean",
+				Write: true,
+			}, {
+				Alias: 'b',
+				Name:  "running_var",
+				Write: true,
+			}, {
+				Name: "training",
+				Type: TBool,
+			}, {
+				Name: "momentum",
+				Type: TFloat,
+			}, {
+				Name: "eps",
+				Type: TFloat,
+			}, {
+				Alias:  'd',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}, {
+				Alias:  'e',
+				KwOnly: true,
+				Name:   "save_mean",
+				Write:  true,
+			}, {
+				Alias:  'f',
+				KwOnly: true,
+				Name:   "save_invstd",
+				Write:  true,
+			}},
+			Base:     "_native_batch_norm_legit",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'd',
+				Write: true,
+			}, {
+				Alias: 'e',
+				Write: true,
+			}, {
+				Alias: 'f',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::_native_batch_norm_legit_no_training.out(Tensor input, Tensor? weight, Tensor? bias, Tensor running_mean, Tensor running_var, float momentum, float eps, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))"},
+		Name:   "aten::_native_batch_norm_legit_no_training.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {
+				Name: "weight",
+				Opt:  true,
+			}, {
+				Name: "bias",
+				Opt:  true,
+			}, {Name: "running_mean"}, {Name: "running_var"}, {
+				Name: "momentum",
+				Type: TFloat,
+			}, {
+				Name: "eps",
+				Type: TFloat,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out0",
+				Write:  true,
+			}, {
+				Alias:  'b',
+				KwOnly: true,
+				Name:   "out1",
+				Write:  true,
+			}, {
+				Alias:  'c',
+				KwOnly: true,
+				Name:   "out2",
+				Write:  true,
+			}},
+			Base:     "_native_batch_norm_legit_no_training",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}, {
+				Alias: 'b',
+				Write: true,
+			}, {
+				Alias: 'c',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::_pdist_forward.out(Tensor self, float p=2., *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::_pdist_forward.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "2.",
+				HasDefault: true,
+				Name:       "p",
+				Type:       TFloat,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "_pdist_forward",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::_softmax.out(Tensor self, int dim, bool half_to_float, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::_softmax.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "dim",
+				Type: TInt,
+			}, {
+				Name: "half_to_float",
+				Type: TBool,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "_softmax",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::_to_copy.out(Tensor self, *, bool non_blocking=False, MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::_to_copy.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "False",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "non_blocking",
+				Type:       TBool,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "memory_format",
+				Opt:        true,
+				Type:       TMemoryFormat,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "_to_copy",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::_upsample_bilinear2d_aa.out(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::_upsample_bilinear2d_aa.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				List: true,
+				Name: "output_size",
+				Size: 2,
+				Type: TInt,
+			}, {
+				Name: "align_corners",
+				Type: TBool,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "scales_h",
+				Opt:        true,
+				Type:       TFloat,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "scales_w",
+				Opt:        true,
+				Type:       TFloat,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "_upsample_bilinear2d_aa",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::abs.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::abs.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "abs",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::acos.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::acos.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "acos",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::acosh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::acosh.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "acosh",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::add.Scalar_out(Tensor self, Scalar other, Scalar alpha=1, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::add.Scalar_out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "other",
+				Type: TScalar,
+			}, {
+				Default:    "1",
+				HasDefault: true,
+				Name:       "alpha",
+				Type:       TScalar,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "add",
+			NS:       "aten",
+			Overload: "Scalar_out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
 		Kernel: Kernel{Schema: "aten::add.out(Tensor self, Tensor other, *, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)"},
 		Name:   "aten::add.out",
 		Schema: Schema{
@@ -31029,6 +31838,5498 @@ var kernels = []KernelInfo{
 			}},
 			Base:     "add",
 			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::addmm.out(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::addmm.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "mat1"}, {Name: "mat2"}, {
+				Default:    "1",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "beta",
+				Type:       TScalar,
+			}, {
+				Default:    "1",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "alpha",
+				Type:       TScalar,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "addmm",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::alias_copy.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::alias_copy.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "alias_copy",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::amax.out(Tensor self, int[1] dim=[], bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::amax.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "[]",
+				HasDefault: true,
+				List:       true,
+				Name:       "dim",
+				Size:       1,
+				Type:       TInt,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "keepdim",
+				Type:       TBool,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "amax",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::amin.out(Tensor self, int[1] dim=[], bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::amin.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "[]",
+				HasDefault: true,
+				List:       true,
+				Name:       "dim",
+				Size:       1,
+				Type:       TInt,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "keepdim",
+				Type:       TBool,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "amin",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::any.all_out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::any.all_out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "any",
+			NS:       "aten",
+			Overload: "all_out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::any.dims_out(Tensor self, int[]? dim=None, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::any.dims_out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "None",
+				HasDefault: true,
+				List:       true,
+				Name:       "dim",
+				Opt:        true,
+				Type:       TInt,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "keepdim",
+				Type:       TBool,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "any",
+			NS:       "aten",
+			Overload: "dims_out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::any.out(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::any.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "dim",
+				Type: TInt,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "keepdim",
+				Type:       TBool,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "any",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::arange.out(Scalar end, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::arange.out",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "end",
+				Type: TScalar,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "arange",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::arange.start_out(Scalar start, Scalar end, Scalar step=1, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::arange.start_out",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "start",
+				Type: TScalar,
+			}, {
+				Name: "end",
+				Type: TScalar,
+			}, {
+				Default:    "1",
+				HasDefault: true,
+				Name:       "step",
+				Type:       TScalar,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "arange",
+			NS:       "aten",
+			Overload: "start_out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::argmax.out(Tensor self, int? dim=None, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::argmax.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "dim",
+				Opt:        true,
+				Type:       TInt,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "keepdim",
+				Type:       TBool,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "argmax",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::argmin.out(Tensor self, int? dim=None, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::argmin.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "dim",
+				Opt:        true,
+				Type:       TInt,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "keepdim",
+				Type:       TBool,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "argmin",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::as_strided_copy.out(Tensor self, int[] size, int[] stride, int? storage_offset=None, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::as_strided_copy.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				List: true,
+				Name: "size",
+				Type: TInt,
+			}, {
+				List: true,
+				Name: "stride",
+				Type: TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "storage_offset",
+				Opt:        true,
+				Type:       TInt,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "as_strided_copy",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::asin.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::asin.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "asin",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::asinh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::asinh.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "asinh",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::atan.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::atan.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "atan",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::atan2.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::atan2.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "other"}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "atan2",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::atanh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::atanh.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "atanh",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::avg_pool2d.out(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::avg_pool2d.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				List: true,
+				Name: "kernel_size",
+				Size: 2,
+				Type: TInt,
+			}, {
+				Default:    "[]",
+				HasDefault: true,
+				List:       true,
+				Name:       "stride",
+				Size:       2,
+				Type:       TInt,
+			}, {
+				Default:    "0",
+				HasDefault: true,
+				List:       true,
+				Name:       "padding",
+				Size:       2,
+				Type:       TInt,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "ceil_mode",
+				Type:       TBool,
+			}, {
+				Default:    "True",
+				HasDefault: true,
+				Name:       "count_include_pad",
+				Type:       TBool,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "divisor_override",
+				Opt:        true,
+				Type:       TInt,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "avg_pool2d",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::bitwise_and.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::bitwise_and.Scalar_out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "other",
+				Type: TScalar,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "bitwise_and",
+			NS:       "aten",
+			Overload: "Scalar_out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::bitwise_and.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::bitwise_and.Tensor_out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "other"}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "bitwise_and",
+			NS:       "aten",
+			Overload: "Tensor_out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::bitwise_left_shift.Tensor_Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::bitwise_left_shift.Tensor_Scalar_out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "other",
+				Type: TScalar,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "bitwise_left_shift",
+			NS:       "aten",
+			Overload: "Tensor_Scalar_out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::bitwise_left_shift.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::bitwise_left_shift.Tensor_out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "other"}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "bitwise_left_shift",
+			NS:       "aten",
+			Overload: "Tensor_out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::bitwise_not.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::bitwise_not.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "bitwise_not",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::bitwise_or.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::bitwise_or.Scalar_out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "other",
+				Type: TScalar,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "bitwise_or",
+			NS:       "aten",
+			Overload: "Scalar_out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::bitwise_or.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::bitwise_or.Tensor_out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "other"}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "bitwise_or",
+			NS:       "aten",
+			Overload: "Tensor_out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::bitwise_right_shift.Tensor_Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::bitwise_right_shift.Tensor_Scalar_out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "other",
+				Type: TScalar,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "bitwise_right_shift",
+			NS:       "aten",
+			Overload: "Tensor_Scalar_out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::bitwise_right_shift.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::bitwise_right_shift.Tensor_out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "other"}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "bitwise_right_shift",
+			NS:       "aten",
+			Overload: "Tensor_out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::bitwise_xor.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::bitwise_xor.Scalar_out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "other",
+				Type: TScalar,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "bitwise_xor",
+			NS:       "aten",
+			Overload: "Scalar_out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::bitwise_xor.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::bitwise_xor.Tensor_out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "other"}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "bitwise_xor",
+			NS:       "aten",
+			Overload: "Tensor_out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::bmm.out(Tensor self, Tensor mat2, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::bmm.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "mat2"}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "bmm",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::cat.out(Tensor[] tensors, int dim=0, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::cat.out",
+		Schema: Schema{
+			Args: []Arg{{
+				List: true,
+				Name: "tensors",
+			}, {
+				Default:    "0",
+				HasDefault: true,
+				Name:       "dim",
+				Type:       TInt,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "cat",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::ceil.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::ceil.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "ceil",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::clamp.Tensor_out(Tensor self, Tensor? min=None, Tensor? max=None, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::clamp.Tensor_out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "min",
+				Opt:        true,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "max",
+				Opt:        true,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "clamp",
+			NS:       "aten",
+			Overload: "Tensor_out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::clamp.out(Tensor self, Scalar? min=None, Scalar? max=None, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::clamp.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "min",
+				Opt:        true,
+				Type:       TScalar,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "max",
+				Opt:        true,
+				Type:       TScalar,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "clamp",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::clone.out(Tensor self, *, MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::clone.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "memory_format",
+				Opt:        true,
+				Type:       TMemoryFormat,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "clone",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::constant_pad_nd.out(Tensor self, int[] pad, Scalar value=0, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::constant_pad_nd.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				List: true,
+				Name: "pad",
+				Type: TInt,
+			}, {
+				Default:    "0",
+				HasDefault: true,
+				Name:       "value",
+				Type:       TScalar,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "constant_pad_nd",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::convolution.out(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::convolution.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {Name: "weight"}, {
+				Name: "bias",
+				Opt:  true,
+			}, {
+				List: true,
+				Name: "stride",
+				Type: TInt,
+			}, {
+				List: true,
+				Name: "padding",
+				Type: TInt,
+			}, {
+				List: true,
+				Name: "dilation",
+				Type: TInt,
+			}, {
+				Name: "transposed",
+				Type: TBool,
+			}, {
+				List: true,
+				Name: "output_padding",
+				Type: TInt,
+			}, {
+				Name: "groups",
+				Type: TInt,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "convolution",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::convolution_backward.out(Tensor grad_output, Tensor input, Tensor weight, int[]? bias_sizes, int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups, bool[3] output_mask, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))"},
+		Name:   "aten::convolution_backward.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "grad_output"}, {Name: "input"}, {Name: "weight"}, {
+				List: true,
+				Name: "bias_sizes",
+				Opt:  true,
+				Type: TInt,
+			}, {
+				List: true,
+				Name: "stride",
+				Type: TInt,
+			}, {
+				List: true,
+				Name: "padding",
+				Type: TInt,
+			}, {
+				List: true,
+				Name: "dilation",
+				Type: TInt,
+			}, {
+				Name: "transposed",
+				Type: TBool,
+			}, {
+				List: true,
+				Name: "output_padding",
+				Type: TInt,
+			}, {
+				Name: "groups",
+				Type: TInt,
+			}, {
+				List: true,
+				Name: "output_mask",
+				Size: 3,
+				Type: TBool,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out0",
+				Write:  true,
+			}, {
+				Alias:  'b',
+				KwOnly: true,
+				Name:   "out1",
+				Write:  true,
+			}, {
+				Alias:  'c',
+				KwOnly: true,
+				Name:   "out2",
+				Write:  true,
+			}},
+			Base:     "convolution_backward",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}, {
+				Alias: 'b',
+				Write: true,
+			}, {
+				Alias: 'c',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::copy.out(Tensor self, Tensor src, bool non_blocking=False, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::copy.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "src"}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "non_blocking",
+				Type:       TBool,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "copy",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> Tensor(a!)"},
+		Name:   "aten::copy_",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {Name: "src"}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "non_blocking",
+				Type:       TBool,
+			}},
+			Base: "copy_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::cos.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::cos.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "cos",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::cosh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::cosh.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "cosh",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::cumsum.out(Tensor self, int dim, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::cumsum.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "dim",
+				Type: TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "cumsum",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::detach_copy.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::detach_copy.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "detach_copy",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::diagonal_copy.out(Tensor self, int offset=0, int dim1=0, int dim2=1, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::diagonal_copy.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "0",
+				HasDefault: true,
+				Name:       "offset",
+				Type:       TInt,
+			}, {
+				Default:    "0",
+				HasDefault: true,
+				Name:       "dim1",
+				Type:       TInt,
+			}, {
+				Default:    "1",
+				HasDefault: true,
+				Name:       "dim2",
+				Type:       TInt,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "diagonal_copy",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::div.Scalar_mode_out(Tensor self, Scalar other, *, str? rounding_mode, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::div.Scalar_mode_out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "other",
+				Type: TScalar,
+			}, {
+				KwOnly: true,
+				Name:   "rounding_mode",
+				Opt:    true,
+				Type:   TStr,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "div",
+			NS:       "aten",
+			Overload: "Scalar_mode_out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::div.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::div.Scalar_out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "other",
+				Type: TScalar,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "div",
+			NS:       "aten",
+			Overload: "Scalar_out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::div.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::div.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "other"}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "div",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::div.out_mode(Tensor self, Tensor other, *, str? rounding_mode, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::div.out_mode",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "other"}, {
+				KwOnly: true,
+				Name:   "rounding_mode",
+				Opt:    true,
+				Type:   TStr,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "div",
+			NS:       "aten",
+			Overload: "out_mode",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::elu.out(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::elu.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "1",
+				HasDefault: true,
+				Name:       "alpha",
+				Type:       TScalar,
+			}, {
+				Default:    "1",
+				HasDefault: true,
+				Name:       "scale",
+				Type:       TScalar,
+			}, {
+				Default:    "1",
+				HasDefault: true,
+				Name:       "input_scale",
+				Type:       TScalar,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "elu",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::embedding.out(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::embedding.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "weight"}, {Name: "indices"}, {
+				Default:    "-1",
+				HasDefault: true,
+				Name:       "padding_idx",
+				Type:       TInt,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "scale_grad_by_freq",
+				Type:       TBool,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "sparse",
+				Type:       TBool,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "embedding",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::empty.out(int[] size, *, MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::empty.out",
+		Schema: Schema{
+			Args: []Arg{{
+				List: true,
+				Name: "size",
+				Type: TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "memory_format",
+				Opt:        true,
+				Type:       TMemoryFormat,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "empty",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::eq.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::eq.Scalar_out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "other",
+				Type: TScalar,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "eq",
+			NS:       "aten",
+			Overload: "Scalar_out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::eq.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::eq.Tensor_out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "other"}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "eq",
+			NS:       "aten",
+			Overload: "Tensor_out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::erf.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::erf.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "erf",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::exp.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::exp.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "exp",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::expand_copy.out(Tensor self, int[] size, *, bool implicit=False, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::expand_copy.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				List: true,
+				Name: "size",
+				Type: TInt,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "implicit",
+				Type:       TBool,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "expand_copy",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::expm1.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::expm1.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "expm1",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::fill.Scalar_out(Tensor self, Scalar value, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::fill.Scalar_out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "value",
+				Type: TScalar,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "fill",
+			NS:       "aten",
+			Overload: "Scalar_out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::fill.Tensor_out(Tensor self, Tensor value, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::fill.Tensor_out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "value"}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "fill",
+			NS:       "aten",
+			Overload: "Tensor_out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::flip.out(Tensor self, int[] dims, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::flip.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				List: true,
+				Name: "dims",
+				Type: TInt,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "flip",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::floor.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::floor.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "floor",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::floor_divide.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::floor_divide.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "other"}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "floor_divide",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::fmod.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::fmod.Scalar_out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "other",
+				Type: TScalar,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "fmod",
+			NS:       "aten",
+			Overload: "Scalar_out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::fmod.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::fmod.Tensor_out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "other"}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "fmod",
+			NS:       "aten",
+			Overload: "Tensor_out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::full.out(int[] size, Scalar fill_value, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::full.out",
+		Schema: Schema{
+			Args: []Arg{{
+				List: true,
+				Name: "size",
+				Type: TInt,
+			}, {
+				Name: "fill_value",
+				Type: TScalar,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "full",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::full_like.out(Tensor self, Scalar fill_value, *, MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::full_like.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "fill_value",
+				Type: TScalar,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "memory_format",
+				Opt:        true,
+				Type:       TMemoryFormat,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "full_like",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::gather.out(Tensor self, int dim, Tensor index, *, bool sparse_grad=False, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::gather.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "dim",
+				Type: TInt,
+			}, {Name: "index"}, {
+				Default:    "False",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "sparse_grad",
+				Type:       TBool,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "gather",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::ge.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::ge.Scalar_out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "other",
+				Type: TScalar,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "ge",
+			NS:       "aten",
+			Overload: "Scalar_out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::ge.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::ge.Tensor_out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "other"}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "ge",
+			NS:       "aten",
+			Overload: "Tensor_out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::gelu.out(Tensor self, *, str approximate=\"none\", Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::gelu.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "\"none\"",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "approximate",
+				Type:       TStr,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "gelu",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::glu.out(Tensor self, int dim=-1, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::glu.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "-1",
+				HasDefault: true,
+				Name:       "dim",
+				Type:       TInt,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "glu",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::grid_sampler_2d.out(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::grid_sampler_2d.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {Name: "grid"}, {
+				Name: "interpolation_mode",
+				Type: TInt,
+			}, {
+				Name: "padding_mode",
+				Type: TInt,
+			}, {
+				Name: "align_corners",
+				Type: TBool,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "grid_sampler_2d",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::gt.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::gt.Scalar_out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "other",
+				Type: TScalar,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "gt",
+			NS:       "aten",
+			Overload: "Scalar_out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::gt.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::gt.Tensor_out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "other"}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "gt",
+			NS:       "aten",
+			Overload: "Tensor_out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::hardtanh.out(Tensor self, Scalar min_val=-1, Scalar max_val=1, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::hardtanh.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "-1",
+				HasDefault: true,
+				Name:       "min_val",
+				Type:       TScalar,
+			}, {
+				Default:    "1",
+				HasDefault: true,
+				Name:       "max_val",
+				Type:       TScalar,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "hardtanh",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::index.Tensor_out(Tensor self, Tensor?[] indices, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::index.Tensor_out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				ElemOpt: true,
+				List:    true,
+				Name:    "indices",
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "index",
+			NS:       "aten",
+			Overload: "Tensor_out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::index_put.out(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::index_put.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				ElemOpt: true,
+				List:    true,
+				Name:    "indices",
+			}, {Name: "values"}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "accumulate",
+				Type:       TBool,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "index_put",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::index_put_(Tensor(a!) self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor(a!)"},
+		Name:   "aten::index_put_",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "self",
+				Write: true,
+			}, {
+				ElemOpt: true,
+				List:    true,
+				Name:    "indices",
+			}, {Name: "values"}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "accumulate",
+				Type:       TBool,
+			}},
+			Base: "index_put_",
+			NS:   "aten",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::index_select.out(Tensor self, int dim, Tensor index, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::index_select.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "dim",
+				Type: TInt,
+			}, {Name: "index"}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "index_select",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::isinf.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::isinf.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "isinf",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::isnan.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::isnan.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "isnan",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::le.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::le.Scalar_out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "other",
+				Type: TScalar,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "le",
+			NS:       "aten",
+			Overload: "Scalar_out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::le.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::le.Tensor_out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "other"}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "le",
+			NS:       "aten",
+			Overload: "Tensor_out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::leaky_relu.out(Tensor self, Scalar negative_slope=0.01, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::leaky_relu.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "0.01",
+				HasDefault: true,
+				Name:       "negative_slope",
+				Type:       TScalar,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "leaky_relu",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::lift_fresh_copy.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::lift_fresh_copy.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "lift_fresh_copy",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::linear.out(Tensor input, Tensor weight, Tensor? bias=None, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::linear.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {Name: "weight"}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "bias",
+				Opt:        true,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "linear",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::log.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::log.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "log",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::log10.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::log10.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "log10",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::log1p.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::log1p.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "log1p",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::log2.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::log2.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "log2",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::logical_and.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::logical_and.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "other"}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "logical_and",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::logical_not.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::logical_not.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "logical_not",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::logical_or.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::logical_or.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "other"}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "logical_or",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::logical_xor.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::logical_xor.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "other"}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "logical_xor",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::logit.out(Tensor self, float? eps=None, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::logit.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "eps",
+				Opt:        true,
+				Type:       TFloat,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "logit",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::lt.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::lt.Scalar_out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "other",
+				Type: TScalar,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "lt",
+			NS:       "aten",
+			Overload: "Scalar_out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::lt.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::lt.Tensor_out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "other"}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "lt",
+			NS:       "aten",
+			Overload: "Tensor_out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::masked_fill.Scalar_out(Tensor self, Tensor mask, Scalar value, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::masked_fill.Scalar_out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "mask"}, {
+				Name: "value",
+				Type: TScalar,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "masked_fill",
+			NS:       "aten",
+			Overload: "Scalar_out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::masked_scatter.out(Tensor self, Tensor mask, Tensor source, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::masked_scatter.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "mask"}, {Name: "source"}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "masked_scatter",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::masked_select.out(Tensor self, Tensor mask, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::masked_select.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "mask"}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "masked_select",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::max.dim_max(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) max, Tensor(b!) max_values) -> (Tensor(a!) values, Tensor(b!) indices)"},
+		Name:   "aten::max.dim_max",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "dim",
+				Type: TInt,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "keepdim",
+				Type:       TBool,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "max",
+				Write:  true,
+			}, {
+				Alias:  'b',
+				KwOnly: true,
+				Name:   "max_values",
+				Write:  true,
+			}},
+			Base:     "max",
+			NS:       "aten",
+			Overload: "dim_max",
+			Rets: []Ret{{
+				Alias: 'a',
+				Name:  "values",
+				Write: true,
+			}, {
+				Alias: 'b',
+				Name:  "indices",
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::max.unary_out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::max.unary_out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "max",
+			NS:       "aten",
+			Overload: "unary_out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::max_pool2d_with_indices.out(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False, *, Tensor(a!) out, Tensor(b!) indices) -> (Tensor(a!), Tensor(b!))"},
+		Name:   "aten::max_pool2d_with_indices.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				List: true,
+				Name: "kernel_size",
+				Size: 2,
+				Type: TInt,
+			}, {
+				Default:    "[]",
+				HasDefault: true,
+				List:       true,
+				Name:       "stride",
+				Size:       2,
+				Type:       TInt,
+			}, {
+				Default:    "0",
+				HasDefault: true,
+				List:       true,
+				Name:       "padding",
+				Size:       2,
+				Type:       TInt,
+			}, {
+				Default:    "1",
+				HasDefault: true,
+				List:       true,
+				Name:       "dilation",
+				Size:       2,
+				Type:       TInt,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "ceil_mode",
+				Type:       TBool,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}, {
+				Alias:  'b',
+				KwOnly: true,
+				Name:   "indices",
+				Write:  true,
+			}},
+			Base:     "max_pool2d_with_indices",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}, {
+				Alias: 'b',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::max_pool2d_with_indices_backward.grad_input(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, int[2] padding, int[2] dilation, bool ceil_mode, Tensor indices, *, Tensor(a!) grad_input) -> Tensor(a!)"},
+		Name:   "aten::max_pool2d_with_indices_backward.grad_input",
+		Schema: Schema{
+			Args: []Arg{{Name: "grad_output"}, {Name: "self"}, {
+				List: true,
+				Name: "kernel_size",
+				Size: 2,
+				Type: TInt,
+			}, {
+				List: true,
+				Name: "stride",
+				Size: 2,
+				Type: TInt,
+			}, {
+				List: true,
+				Name: "padding",
+				Size: 2,
+				Type: TInt,
+			}, {
+				List: true,
+				Name: "dilation",
+				Size: 2,
+				Type: TInt,
+			}, {
+				Name: "ceil_mode",
+				Type: TBool,
+			}, {Name: "indices"}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "grad_input",
+				Write:  true,
+			}},
+			Base:     "max_pool2d_with_indices_backward",
+			NS:       "aten",
+			Overload: "grad_input",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::maximum.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::maximum.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "other"}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "maximum",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::mean.dtype_out(Tensor self, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::mean.dtype_out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "mean",
+			NS:       "aten",
+			Overload: "dtype_out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::mean.out(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::mean.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				List: true,
+				Name: "dim",
+				Opt:  true,
+				Size: 1,
+				Type: TInt,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "keepdim",
+				Type:       TBool,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "mean",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::min.dim_min(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) min, Tensor(b!) min_indices) -> (Tensor(a!) values, Tensor(b!) indices)"},
+		Name:   "aten::min.dim_min",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "dim",
+				Type: TInt,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "keepdim",
+				Type:       TBool,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "min",
+				Write:  true,
+			}, {
+				Alias:  'b',
+				KwOnly: true,
+				Name:   "min_indices",
+				Write:  true,
+			}},
+			Base:     "min",
+			NS:       "aten",
+			Overload: "dim_min",
+			Rets: []Ret{{
+				Alias: 'a',
+				Name:  "values",
+				Write: true,
+			}, {
+				Alias: 'b',
+				Name:  "indices",
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::min.unary_out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::min.unary_out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "min",
+			NS:       "aten",
+			Overload: "unary_out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::minimum.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::minimum.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "other"}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "minimum",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::mm.out(Tensor self, Tensor mat2, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::mm.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "mat2"}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "mm",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::mul.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::mul.Scalar_out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "other",
+				Type: TScalar,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "mul",
+			NS:       "aten",
+			Overload: "Scalar_out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::mul.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::mul.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "other"}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "mul",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::narrow_copy.out(Tensor self, int dim, int start, int length, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::narrow_copy.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "dim",
+				Type: TInt,
+			}, {
+				Name: "start",
+				Type: TInt,
+			}, {
+				Name: "length",
+				Type: TInt,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "narrow_copy",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::native_dropout.out(Tensor input, float p, bool? train, *, Tensor(a!) out0, Tensor(b!) out1) -> (Tensor(a!), Tensor(b!))"},
+		Name:   "aten::native_dropout.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {
+				Name: "p",
+				Type: TFloat,
+			}, {
+				Name: "train",
+				Opt:  true,
+				Type: TBool,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out0",
+				Write:  true,
+			}, {
+				Alias:  'b',
+				KwOnly: true,
+				Name:   "out1",
+				Write:  true,
+			}},
+			Base:     "native_dropout",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}, {
+				Alias: 'b',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::native_group_norm.out(Tensor input, Tensor? weight, Tensor? bias, int N, int C, int HxW, int group, float eps, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))"},
+		Name:   "aten::native_group_norm.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {
+				Name: "weight",
+				Opt:  true,
+			}, {
+				Name: "bias",
+				Opt:  true,
+			}, {
+				Name: "N",
+				Type: TInt,
+			}, {
+				Name: "C",
+				Type: TInt,
+			}, {
+				Name: "HxW",
+				Type: TInt,
+			}, {
+				Name: "group",
+				Type: TInt,
+			}, {
+				Name: "eps",
+				Type: TFloat,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out0",
+				Write:  true,
+			}, {
+				Alias:  'b',
+				KwOnly: true,
+				Name:   "out1",
+				Write:  true,
+			}, {
+				Alias:  'c',
+				KwOnly: true,
+				Name:   "out2",
+				Write:  true,
+			}},
+			Base:     "native_group_norm",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}, {
+				Alias: 'b',
+				Write: true,
+			}, {
+				Alias: 'c',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::native_layer_norm.out(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))"},
+		Name:   "aten::native_layer_norm.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {
+				List: true,
+				Name: "normalized_shape",
+				Type: TInt,
+			}, {
+				Name: "weight",
+				Opt:  true,
+			}, {
+				Name: "bias",
+				Opt:  true,
+			}, {
+				Name: "eps",
+				Type: TFloat,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out0",
+				Write:  true,
+			}, {
+				Alias:  'b',
+				KwOnly: true,
+				Name:   "out1",
+				Write:  true,
+			}, {
+				Alias:  'c',
+				KwOnly: true,
+				Name:   "out2",
+				Write:  true,
+			}},
+			Base:     "native_layer_norm",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}, {
+				Alias: 'b',
+				Write: true,
+			}, {
+				Alias: 'c',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::ne.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::ne.Scalar_out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "other",
+				Type: TScalar,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "ne",
+			NS:       "aten",
+			Overload: "Scalar_out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::ne.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::ne.Tensor_out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "other"}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "ne",
+			NS:       "aten",
+			Overload: "Tensor_out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::neg.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::neg.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "neg",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::nonzero.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::nonzero.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "nonzero",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::ones.out(int[] size, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::ones.out",
+		Schema: Schema{
+			Args: []Arg{{
+				List: true,
+				Name: "size",
+				Type: TInt,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "ones",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::permute_copy.out(Tensor self, int[] dims, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::permute_copy.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				List: true,
+				Name: "dims",
+				Type: TInt,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "permute_copy",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::pixel_shuffle.out(Tensor self, int upscale_factor, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::pixel_shuffle.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "upscale_factor",
+				Type: TInt,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "pixel_shuffle",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::pixel_unshuffle.out(Tensor self, int downscale_factor, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::pixel_unshuffle.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "downscale_factor",
+				Type: TInt,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "pixel_unshuffle",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::pow.Scalar_out(Scalar self, Tensor exponent, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::pow.Scalar_out",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "self",
+				Type: TScalar,
+			}, {Name: "exponent"}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "pow",
+			NS:       "aten",
+			Overload: "Scalar_out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::pow.Tensor_Scalar_out(Tensor self, Scalar exponent, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::pow.Tensor_Scalar_out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "exponent",
+				Type: TScalar,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "pow",
+			NS:       "aten",
+			Overload: "Tensor_Scalar_out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::pow.Tensor_Tensor_out(Tensor self, Tensor exponent, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::pow.Tensor_Tensor_out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "exponent"}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "pow",
+			NS:       "aten",
+			Overload: "Tensor_Tensor_out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::prod.int_out(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::prod.int_out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "dim",
+				Type: TInt,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "keepdim",
+				Type:       TBool,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "prod",
+			NS:       "aten",
+			Overload: "int_out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::prod.out(Tensor self, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::prod.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "prod",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::rand.out(int[] size, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::rand.out",
+		Schema: Schema{
+			Args: []Arg{{
+				List: true,
+				Name: "size",
+				Type: TInt,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "rand",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::randn.out(int[] size, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::randn.out",
+		Schema: Schema{
+			Args: []Arg{{
+				List: true,
+				Name: "size",
+				Type: TInt,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "randn",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::reciprocal.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::reciprocal.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "reciprocal",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::reflection_pad1d.out(Tensor self, int[2] padding, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::reflection_pad1d.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				List: true,
+				Name: "padding",
+				Size: 2,
+				Type: TInt,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "reflection_pad1d",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::reflection_pad2d.out(Tensor self, int[4] padding, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::reflection_pad2d.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				List: true,
+				Name: "padding",
+				Size: 4,
+				Type: TInt,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "reflection_pad2d",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::reflection_pad3d.out(Tensor self, int[6] padding, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::reflection_pad3d.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				List: true,
+				Name: "padding",
+				Size: 6,
+				Type: TInt,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "reflection_pad3d",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::relu.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::relu.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "relu",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::remainder.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::remainder.Scalar_out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "other",
+				Type: TScalar,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "remainder",
+			NS:       "aten",
+			Overload: "Scalar_out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::remainder.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::remainder.Tensor_out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "other"}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "remainder",
+			NS:       "aten",
+			Overload: "Tensor_out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::repeat.out(Tensor self, int[] repeats, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::repeat.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				List: true,
+				Name: "repeats",
+				Type: TInt,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "repeat",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::repeat_interleave.Tensor_out(Tensor repeats, *, int? output_size=None, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::repeat_interleave.Tensor_out",
+		Schema: Schema{
+			Args: []Arg{{Name: "repeats"}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "output_size",
+				Opt:        true,
+				Type:       TInt,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "repeat_interleave",
+			NS:       "aten",
+			Overload: "Tensor_out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::replication_pad1d.out(Tensor self, int[2] padding, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::replication_pad1d.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				List: true,
+				Name: "padding",
+				Size: 2,
+				Type: TInt,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "replication_pad1d",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::replication_pad2d.out(Tensor self, int[4] padding, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::replication_pad2d.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				List: true,
+				Name: "padding",
+				Size: 4,
+				Type: TInt,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "replication_pad2d",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::replication_pad3d.out(Tensor self, int[6] padding, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::replication_pad3d.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				List: true,
+				Name: "padding",
+				Size: 6,
+				Type: TInt,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "replication_pad3d",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::roll.out(Tensor self, int[1] shifts, int[1] dims=[], *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::roll.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				List: true,
+				Name: "shifts",
+				Size: 1,
+				Type: TInt,
+			}, {
+				Default:    "[]",
+				HasDefault: true,
+				List:       true,
+				Name:       "dims",
+				Size:       1,
+				Type:       TInt,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "roll",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::round.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::round.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "round",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::rsqrt.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::rsqrt.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "rsqrt",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::rsub.Scalar_out(Tensor self, Scalar other, Scalar alpha=1, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::rsub.Scalar_out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "other",
+				Type: TScalar,
+			}, {
+				Default:    "1",
+				HasDefault: true,
+				Name:       "alpha",
+				Type:       TScalar,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "rsub",
+			NS:       "aten",
+			Overload: "Scalar_out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::scalar_tensor.out(Scalar s, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::scalar_tensor.out",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "s",
+				Type: TScalar,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "scalar_tensor",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::scatter.src_out(Tensor self, int dim, Tensor index, Tensor src, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::scatter.src_out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "dim",
+				Type: TInt,
+			}, {Name: "index"}, {Name: "src"}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "scatter",
+			NS:       "aten",
+			Overload: "src_out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::scatter.value_out(Tensor self, int dim, Tensor index, Scalar value, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::scatter.value_out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "dim",
+				Type: TInt,
+			}, {Name: "index"}, {
+				Name: "value",
+				Type: TScalar,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "scatter",
+			NS:       "aten",
+			Overload: "value_out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::scatter_add.out(Tensor self, int dim, Tensor index, Tensor src, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::scatter_add.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "dim",
+				Type: TInt,
+			}, {Name: "index"}, {Name: "src"}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "scatter_add",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::select_copy.int_out(Tensor self, int dim, int index, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::select_copy.int_out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "dim",
+				Type: TInt,
+			}, {
+				Name: "index",
+				Type: TInt,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "select_copy",
+			NS:       "aten",
+			Overload: "int_out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::select_scatter.out(Tensor self, Tensor src, int dim, int index, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::select_scatter.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "src"}, {
+				Name: "dim",
+				Type: TInt,
+			}, {
+				Name: "index",
+				Type: TInt,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "select_scatter",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::sigmoid.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::sigmoid.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "sigmoid",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::sign.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::sign.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "sign",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::sin.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::sin.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "sin",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::sinh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::sinh.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "sinh",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::slice_copy.Tensor_out(Tensor self, int dim=0, int? start=None, int? end=None, int step=1, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::slice_copy.Tensor_out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "0",
+				HasDefault: true,
+				Name:       "dim",
+				Type:       TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "start",
+				Opt:        true,
+				Type:       TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "end",
+				Opt:        true,
+				Type:       TInt,
+			}, {
+				Default:    "1",
+				HasDefault: true,
+				Name:       "step",
+				Type:       TInt,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "slice_copy",
+			NS:       "aten",
+			Overload: "Tensor_out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::slice_scatter.out(Tensor self, Tensor src, int dim=0, int? start=None, int? end=None, int step=1, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::slice_scatter.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "src"}, {
+				Default:    "0",
+				HasDefault: true,
+				Name:       "dim",
+				Type:       TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "start",
+				Opt:        true,
+				Type:       TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "end",
+				Opt:        true,
+				Type:       TInt,
+			}, {
+				Default:    "1",
+				HasDefault: true,
+				Name:       "step",
+				Type:       TInt,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "slice_scatter",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::split_copy.Tensor_out(Tensor self, int split_size, int dim=0, *, Tensor(a!)[] out) -> ()"},
+		Name:   "aten::split_copy.Tensor_out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "split_size",
+				Type: TInt,
+			}, {
+				Default:    "0",
+				HasDefault: true,
+				Name:       "dim",
+				Type:       TInt,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				List:   true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "split_copy",
+			NS:       "aten",
+			Overload: "Tensor_out",
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::split_with_sizes_copy.out(Tensor self, int[] split_sizes, int dim=0, *, Tensor(a!)[] out) -> ()"},
+		Name:   "aten::split_with_sizes_copy.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				List: true,
+				Name: "split_sizes",
+				Type: TInt,
+			}, {
+				Default:    "0",
+				HasDefault: true,
+				Name:       "dim",
+				Type:       TInt,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				List:   true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "split_with_sizes_copy",
+			NS:       "aten",
+			Overload: "out",
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::sqrt.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::sqrt.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "sqrt",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::squeeze_copy.dim_out(Tensor self, int dim, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::squeeze_copy.dim_out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "dim",
+				Type: TInt,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "squeeze_copy",
+			NS:       "aten",
+			Overload: "dim_out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::squeeze_copy.dims_out(Tensor self, int[] dim, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::squeeze_copy.dims_out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				List: true,
+				Name: "dim",
+				Type: TInt,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "squeeze_copy",
+			NS:       "aten",
+			Overload: "dims_out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::stack.out(Tensor[] tensors, int dim=0, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::stack.out",
+		Schema: Schema{
+			Args: []Arg{{
+				List: true,
+				Name: "tensors",
+			}, {
+				Default:    "0",
+				HasDefault: true,
+				Name:       "dim",
+				Type:       TInt,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "stack",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::sub.Scalar_out(Tensor self, Scalar other, Scalar alpha=1, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::sub.Scalar_out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "other",
+				Type: TScalar,
+			}, {
+				Default:    "1",
+				HasDefault: true,
+				Name:       "alpha",
+				Type:       TScalar,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "sub",
+			NS:       "aten",
+			Overload: "Scalar_out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::sub.out(Tensor self, Tensor other, *, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::sub.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "other"}, {
+				Default:    "1",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "alpha",
+				Type:       TScalar,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "sub",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::sum.IntList_out(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::sum.IntList_out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				List: true,
+				Name: "dim",
+				Opt:  true,
+				Size: 1,
+				Type: TInt,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "keepdim",
+				Type:       TBool,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "sum",
+			NS:       "aten",
+			Overload: "IntList_out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::sym_numel(Tensor self) -> int"},
+		Name:   "aten::sym_numel",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}},
+			Base: "sym_numel",
+			NS:   "aten",
+			Rets: []Ret{{Type: TInt}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::sym_size.int(Tensor self, int dim) -> int"},
+		Name:   "aten::sym_size.int",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "dim",
+				Type: TInt,
+			}},
+			Base:     "sym_size",
+			NS:       "aten",
+			Overload: "int",
+			Rets:     []Ret{{Type: TInt}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::t_copy.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::t_copy.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "t_copy",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::tan.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::tan.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "tan",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::tanh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::tanh.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "tanh",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::topk.values(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)"},
+		Name:   "aten::topk.values",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "k",
+				Type: TInt,
+			}, {
+				Default:    "-1",
+				HasDefault: true,
+				Name:       "dim",
+				Type:       TInt,
+			}, {
+				Default:    "True",
+				HasDefault: true,
+				Name:       "largest",
+				Type:       TBool,
+			}, {
+				Default:    "True",
+				HasDefault: true,
+				Name:       "sorted",
+				Type:       TBool,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "values",
+				Write:  true,
+			}, {
+				Alias:  'b',
+				KwOnly: true,
+				Name:   "indices",
+				Write:  true,
+			}},
+			Base:     "topk",
+			NS:       "aten",
+			Overload: "values",
+			Rets: []Ret{{
+				Alias: 'a',
+				Name:  "values",
+				Write: true,
+			}, {
+				Alias: 'b',
+				Name:  "indices",
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::transpose_copy.int_out(Tensor self, int dim0, int dim1, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::transpose_copy.int_out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "dim0",
+				Type: TInt,
+			}, {
+				Name: "dim1",
+				Type: TInt,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "transpose_copy",
+			NS:       "aten",
+			Overload: "int_out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::tril.out(Tensor self, int diagonal=0, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::tril.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "0",
+				HasDefault: true,
+				Name:       "diagonal",
+				Type:       TInt,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "tril",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::trunc.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::trunc.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "trunc",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::unbind_copy.int_out(Tensor self, int dim=0, *, Tensor(a!)[] out) -> ()"},
+		Name:   "aten::unbind_copy.int_out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "0",
+				HasDefault: true,
+				Name:       "dim",
+				Type:       TInt,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				List:   true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "unbind_copy",
+			NS:       "aten",
+			Overload: "int_out",
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::unfold_copy.out(Tensor self, int dimension, int size, int step, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::unfold_copy.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "dimension",
+				Type: TInt,
+			}, {
+				Name: "size",
+				Type: TInt,
+			}, {
+				Name: "step",
+				Type: TInt,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "unfold_copy",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::unsqueeze_copy.out(Tensor self, int dim, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::unsqueeze_copy.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Name: "dim",
+				Type: TInt,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "unsqueeze_copy",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::upsample_bilinear2d.vec_out(Tensor input, int[]? output_size, bool align_corners, float[]? scale_factors, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::upsample_bilinear2d.vec_out",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {
+				List: true,
+				Name: "output_size",
+				Opt:  true,
+				Type: TInt,
+			}, {
+				Name: "align_corners",
+				Type: TBool,
+			}, {
+				List: true,
+				Name: "scale_factors",
+				Opt:  true,
+				Type: TFloat,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "upsample_bilinear2d",
+			NS:       "aten",
+			Overload: "vec_out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::upsample_nearest2d.vec_out(Tensor input, int[]? output_size, float[]? scale_factors, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::upsample_nearest2d.vec_out",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {
+				List: true,
+				Name: "output_size",
+				Opt:  true,
+				Type: TInt,
+			}, {
+				List: true,
+				Name: "scale_factors",
+				Opt:  true,
+				Type: TFloat,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "upsample_nearest2d",
+			NS:       "aten",
+			Overload: "vec_out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::var.correction_out(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::var.correction_out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "None",
+				HasDefault: true,
+				List:       true,
+				Name:       "dim",
+				Opt:        true,
+				Size:       1,
+				Type:       TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "correction",
+				Opt:        true,
+				Type:       TScalar,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "keepdim",
+				Type:       TBool,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "var",
+			NS:       "aten",
+			Overload: "correction_out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::var.out(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::var.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				List: true,
+				Name: "dim",
+				Opt:  true,
+				Size: 1,
+				Type: TInt,
+			}, {
+				Default:    "True",
+				HasDefault: true,
+				Name:       "unbiased",
+				Type:       TBool,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "keepdim",
+				Type:       TBool,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "var",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::var_mean.correction_out(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False, Tensor(a!) out0, Tensor(b!) out1) -> (Tensor(a!), Tensor(b!))"},
+		Name:   "aten::var_mean.correction_out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "None",
+				HasDefault: true,
+				List:       true,
+				Name:       "dim",
+				Opt:        true,
+				Size:       1,
+				Type:       TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "correction",
+				Opt:        true,
+				Type:       TScalar,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "keepdim",
+				Type:       TBool,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out0",
+				Write:  true,
+			}, {
+				Alias:  'b',
+				KwOnly: true,
+				Name:   "out1",
+				Write:  true,
+			}},
+			Base:     "var_mean",
+			NS:       "aten",
+			Overload: "correction_out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}, {
+				Alias: 'b',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::view_as_real_copy.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::view_as_real_copy.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "view_as_real_copy",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::view_copy.out(Tensor self, int[] size, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::view_copy.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				List: true,
+				Name: "size",
+				Type: TInt,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "view_copy",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::where.self_out(Tensor condition, Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::where.self_out",
+		Schema: Schema{
+			Args: []Arg{{Name: "condition"}, {Name: "self"}, {Name: "other"}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "where",
+			NS:       "aten",
+			Overload: "self_out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "aten::zeros.out(int[] size, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "aten::zeros.out",
+		Schema: Schema{
+			Args: []Arg{{
+				List: true,
+				Name: "size",
+				Type: TInt,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "zeros",
+			NS:       "aten",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "dim_order_ops::_clone_dim_order.out(Tensor self, *, bool non_blocking=False, int[]? dim_order=None, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "dim_order_ops::_clone_dim_order.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "False",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "non_blocking",
+				Type:       TBool,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				List:       true,
+				Name:       "dim_order",
+				Opt:        true,
+				Type:       TInt,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "_clone_dim_order",
+			NS:       "dim_order_ops",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "dim_order_ops::_empty_dim_order.out(int[] size, *, int[]? dim_order=None, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "dim_order_ops::_empty_dim_order.out",
+		Schema: Schema{
+			Args: []Arg{{
+				List: true,
+				Name: "size",
+				Type: TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				List:       true,
+				Name:       "dim_order",
+				Opt:        true,
+				Type:       TInt,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "_empty_dim_order",
+			NS:       "dim_order_ops",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "dim_order_ops::_to_dim_order_copy.out(Tensor self, *, bool non_blocking=False, int[]? dim_order=None, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "dim_order_ops::_to_dim_order_copy.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Default:    "False",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "non_blocking",
+				Type:       TBool,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				List:       true,
+				Name:       "dim_order",
+				Opt:        true,
+				Type:       TInt,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "_to_dim_order_copy",
+			NS:       "dim_order_ops",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "et_copy::_d2h_copy.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "et_copy::_d2h_copy.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "_d2h_copy",
+			NS:       "et_copy",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "et_copy::_h2d_copy.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "et_copy::_h2d_copy.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "_h2d_copy",
+			NS:       "et_copy",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "quantized_decomposed::add.out(Tensor a, float a_scale, int a_zero_point, int a_quant_min, int a_quant_max, Tensor b, float b_scale, int b_zero_point, int b_quant_min, int b_quant_max, float out_scale, int out_zero_point, int out_quant_min, int out_quant_max, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "quantized_decomposed::add.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "a"}, {
+				Name: "a_scale",
+				Type: TFloat,
+			}, {
+				Name: "a_zero_point",
+				Type: TInt,
+			}, {
+				Name: "a_quant_min",
+				Type: TInt,
+			}, {
+				Name: "a_quant_max",
+				Type: TInt,
+			}, {Name: "b"}, {
+				Name: "b_scale",
+				Type: TFloat,
+			}, {
+				Name: "b_zero_point",
+				Type: TInt,
+			}, {
+				Name: "b_quant_min",
+				Type: TInt,
+			}, {
+				Name: "b_quant_max",
+				Type: TInt,
+			}, {
+				Name: "out_scale",
+				Type: TFloat,
+			}, {
+				Name: "out_zero_point",
+				Type: TInt,
+			}, {
+				Name: "out_quant_min",
+				Type: TInt,
+			}, {
+				Name: "out_quant_max",
+				Type: TInt,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "add",
+			NS:       "quantized_decomposed",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "quantized_decomposed::choose_qparams.Tensor_out(Tensor input, int quant_min, int quant_max, float eps, ScalarType dtype, *, Tensor(a!) scale_out, Tensor(b!) zero_point_out) -> (Tensor(a!), Tensor(b!))"},
+		Name:   "quantized_decomposed::choose_qparams.Tensor_out",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {
+				Name: "quant_min",
+				Type: TInt,
+			}, {
+				Name: "quant_max",
+				Type: TInt,
+			}, {
+				Name: "eps",
+				Type: TFloat,
+			}, {
+				Name: "dtype",
+				Type: TDType,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "scale_out",
+				Write:  true,
+			}, {
+				Alias:  'b',
+				KwOnly: true,
+				Name:   "zero_point_out",
+				Write:  true,
+			}},
+			Base:     "choose_qparams",
+			NS:       "quantized_decomposed",
+			Overload: "Tensor_out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}, {
+				Alias: 'b',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "quantized_decomposed::choose_qparams_per_token_asymmetric.out(Tensor input, ScalarType dtype, *, Tensor(a!) scale_out, Tensor(b!) zero_point_out) -> (Tensor(a!), Tensor(b!))"},
+		Name:   "quantized_decomposed::choose_qparams_per_token_asymmetric.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {
+				Name: "dtype",
+				Type: TDType,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "scale_out",
+				Write:  true,
+			}, {
+				Alias:  'b',
+				KwOnly: true,
+				Name:   "zero_point_out",
+				Write:  true,
+			}},
+			Base:     "choose_qparams_per_token_asymmetric",
+			NS:       "quantized_decomposed",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}, {
+				Alias: 'b',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "quantized_decomposed::dequantize_per_channel.out(Tensor input, Tensor scales, Tensor? zero_points, int axis, int quant_min, int quant_max, ScalarType dtype, *, ScalarType? out_dtype=None, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "quantized_decomposed::dequantize_per_channel.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {Name: "scales"}, {
+				Name: "zero_points",
+				Opt:  true,
+			}, {
+				Name: "axis",
+				Type: TInt,
+			}, {
+				Name: "quant_min",
+				Type: TInt,
+			}, {
+				Name: "quant_max",
+				Type: TInt,
+			}, {
+				Name: "dtype",
+				Type: TDType,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "out_dtype",
+				Opt:        true,
+				Type:       TDType,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "dequantize_per_channel",
+			NS:       "quantized_decomposed",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "quantized_decomposed::dequantize_per_tensor.Tensor_out(Tensor input, Tensor scale, Tensor zero_point, int quant_min, int quant_max, ScalarType dtype, *, ScalarType? out_dtype=None, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "quantized_decomposed::dequantize_per_tensor.Tensor_out",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {Name: "scale"}, {Name: "zero_point"}, {
+				Name: "quant_min",
+				Type: TInt,
+			}, {
+				Name: "quant_max",
+				Type: TInt,
+			}, {
+				Name: "dtype",
+				Type: TDType,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "out_dtype",
+				Opt:        true,
+				Type:       TDType,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "dequantize_per_tensor",
+			NS:       "quantized_decomposed",
+			Overload: "Tensor_out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "quantized_decomposed::dequantize_per_tensor.out(Tensor input, float scale, int zero_point, int quant_min, int quant_max, ScalarType dtype, *, ScalarType? out_dtype=None, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "quantized_decomposed::dequantize_per_tensor.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {
+				Name: "scale",
+				Type: TFloat,
+			}, {
+				Name: "zero_point",
+				Type: TInt,
+			}, {
+				Name: "quant_min",
+				Type: TInt,
+			}, {
+				Name: "quant_max",
+				Type: TInt,
+			}, {
+				Name: "dtype",
+				Type: TDType,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "out_dtype",
+				Opt:        true,
+				Type:       TDType,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "dequantize_per_tensor",
+			NS:       "quantized_decomposed",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "quantized_decomposed::dequantize_per_token.out(Tensor input, Tensor scales, Tensor zero_points, int quant_min, int quant_max, ScalarType dtype, ScalarType output_dtype, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "quantized_decomposed::dequantize_per_token.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {Name: "scales"}, {Name: "zero_points"}, {
+				Name: "quant_min",
+				Type: TInt,
+			}, {
+				Name: "quant_max",
+				Type: TInt,
+			}, {
+				Name: "dtype",
+				Type: TDType,
+			}, {
+				Name: "output_dtype",
+				Type: TDType,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "dequantize_per_token",
+			NS:       "quantized_decomposed",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "quantized_decomposed::embedding_2bit.dtype_out(Tensor weight, Tensor weight_scales, Tensor? weight_zero_points, int weight_quant_min, int weight_quant_max, Tensor indices, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "quantized_decomposed::embedding_2bit.dtype_out",
+		Schema: Schema{
+			Args: []Arg{{Name: "weight"}, {Name: "weight_scales"}, {
+				Name: "weight_zero_points",
+				Opt:  true,
+			}, {
+				Name: "weight_quant_min",
+				Type: TInt,
+			}, {
+				Name: "weight_quant_max",
+				Type: TInt,
+			}, {Name: "indices"}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "embedding_2bit",
+			NS:       "quantized_decomposed",
+			Overload: "dtype_out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "quantized_decomposed::embedding_2bit.out(Tensor weight, Tensor weight_scales, Tensor? weight_zero_points, int weight_quant_min, int weight_quant_max, Tensor indices, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "quantized_decomposed::embedding_2bit.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "weight"}, {Name: "weight_scales"}, {
+				Name: "weight_zero_points",
+				Opt:  true,
+			}, {
+				Name: "weight_quant_min",
+				Type: TInt,
+			}, {
+				Name: "weight_quant_max",
+				Type: TInt,
+			}, {Name: "indices"}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "embedding_2bit",
+			NS:       "quantized_decomposed",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "quantized_decomposed::embedding_4bit.dtype_out(Tensor weight, Tensor weight_scales, Tensor? weight_zero_points, int weight_quant_min, int weight_quant_max, Tensor indices, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "quantized_decomposed::embedding_4bit.dtype_out",
+		Schema: Schema{
+			Args: []Arg{{Name: "weight"}, {Name: "weight_scales"}, {
+				Name: "weight_zero_points",
+				Opt:  true,
+			}, {
+				Name: "weight_quant_min",
+				Type: TInt,
+			}, {
+				Name: "weight_quant_max",
+				Type: TInt,
+			}, {Name: "indices"}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "embedding_4bit",
+			NS:       "quantized_decomposed",
+			Overload: "dtype_out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "quantized_decomposed::embedding_4bit.out(Tensor weight, Tensor weight_scales, Tensor? weight_zero_points, int weight_quant_min, int weight_quant_max, Tensor indices, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "quantized_decomposed::embedding_4bit.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "weight"}, {Name: "weight_scales"}, {
+				Name: "weight_zero_points",
+				Opt:  true,
+			}, {
+				Name: "weight_quant_min",
+				Type: TInt,
+			}, {
+				Name: "weight_quant_max",
+				Type: TInt,
+			}, {Name: "indices"}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "embedding_4bit",
+			NS:       "quantized_decomposed",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "quantized_decomposed::embedding_byte.dtype_out(Tensor weight, Tensor weight_scales, Tensor? weight_zero_points, int weight_quant_min, int weight_quant_max, Tensor indices, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "quantized_decomposed::embedding_byte.dtype_out",
+		Schema: Schema{
+			Args: []Arg{{Name: "weight"}, {Name: "weight_scales"}, {
+				Name: "weight_zero_points",
+				Opt:  true,
+			}, {
+				Name: "weight_quant_min",
+				Type: TInt,
+			}, {
+				Name: "weight_quant_max",
+				Type: TInt,
+			}, {Name: "indices"}, {
+				Default:    "None",
+				HasDefault: true,
+				KwOnly:     true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "embedding_byte",
+			NS:       "quantized_decomposed",
+			Overload: "dtype_out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "quantized_decomposed::embedding_byte.out(Tensor weight, Tensor weight_scales, Tensor? weight_zero_points, int weight_quant_min, int weight_quant_max, Tensor indices, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "quantized_decomposed::embedding_byte.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "weight"}, {Name: "weight_scales"}, {
+				Name: "weight_zero_points",
+				Opt:  true,
+			}, {
+				Name: "weight_quant_min",
+				Type: TInt,
+			}, {
+				Name: "weight_quant_max",
+				Type: TInt,
+			}, {Name: "indices"}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "embedding_byte",
+			NS:       "quantized_decomposed",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "quantized_decomposed::mixed_linear.out(Tensor input, Tensor weight, Tensor weight_scales, Tensor? weight_zero_points, ScalarType? dtype=None, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "quantized_decomposed::mixed_linear.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {Name: "weight"}, {Name: "weight_scales"}, {
+				Name: "weight_zero_points",
+				Opt:  true,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "dtype",
+				Opt:        true,
+				Type:       TDType,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "mixed_linear",
+			NS:       "quantized_decomposed",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "quantized_decomposed::mixed_mm.out(Tensor input, Tensor weight, Tensor weight_scales, Tensor? weight_zero_points, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "quantized_decomposed::mixed_mm.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {Name: "weight"}, {Name: "weight_scales"}, {
+				Name: "weight_zero_points",
+				Opt:  true,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "mixed_mm",
+			NS:       "quantized_decomposed",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "quantized_decomposed::quantize_per_channel.out(Tensor input, Tensor scales, Tensor zero_points, int axis, int quant_min, int quant_max, ScalarType dtype, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "quantized_decomposed::quantize_per_channel.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {Name: "scales"}, {Name: "zero_points"}, {
+				Name: "axis",
+				Type: TInt,
+			}, {
+				Name: "quant_min",
+				Type: TInt,
+			}, {
+				Name: "quant_max",
+				Type: TInt,
+			}, {
+				Name: "dtype",
+				Type: TDType,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "quantize_per_channel",
+			NS:       "quantized_decomposed",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "quantized_decomposed::quantize_per_tensor.Tensor_out(Tensor input, Tensor scale, Tensor zero_point, int quant_min, int quant_max, ScalarType dtype, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "quantized_decomposed::quantize_per_tensor.Tensor_out",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {Name: "scale"}, {Name: "zero_point"}, {
+				Name: "quant_min",
+				Type: TInt,
+			}, {
+				Name: "quant_max",
+				Type: TInt,
+			}, {
+				Name: "dtype",
+				Type: TDType,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "quantize_per_tensor",
+			NS:       "quantized_decomposed",
+			Overload: "Tensor_out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "quantized_decomposed::quantize_per_tensor.out(Tensor input, float scale, int zero_point, int quant_min, int quant_max, ScalarType dtype, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "quantized_decomposed::quantize_per_tensor.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {
+				Name: "scale",
+				Type: TFloat,
+			}, {
+				Name: "zero_point",
+				Type: TInt,
+			}, {
+				Name: "quant_min",
+				Type: TInt,
+			}, {
+				Name: "quant_max",
+				Type: TInt,
+			}, {
+				Name: "dtype",
+				Type: TDType,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "quantize_per_tensor",
+			NS:       "quantized_decomposed",
+			Overload: "out",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "quantized_decomposed::quantize_per_token.out(Tensor input, Tensor scales, Tensor zero_points, int quant_min, int quant_max, ScalarType dtype, *, Tensor(a!) out) -> Tensor(a!)"},
+		Name:   "quantized_decomposed::quantize_per_token.out",
+		Schema: Schema{
+			Args: []Arg{{Name: "input"}, {Name: "scales"}, {Name: "zero_points"}, {
+				Name: "quant_min",
+				Type: TInt,
+			}, {
+				Name: "quant_max",
+				Type: TInt,
+			}, {
+				Name: "dtype",
+				Type: TDType,
+			}, {
+				Alias:  'a',
+				KwOnly: true,
+				Name:   "out",
+				Write:  true,
+			}},
+			Base:     "quantize_per_token",
+			NS:       "quantized_decomposed",
 			Overload: "out",
 			Rets: []Ret{{
 				Alias: 'a',

@@ -10,6 +10,7 @@ import (
 	"github.com/lathe-ml/lathe/ir"
 	"github.com/lathe-ml/lathe/ir/sym"
 	"github.com/lathe-ml/lathe/ops"
+	"github.com/lathe-ml/lathe/partition"
 )
 
 // Options are choices of the lowering. The zero value is what the official emitter does by default.
@@ -44,7 +45,7 @@ type AssumedBound struct {
 
 // Lower makes a program of p's graphs. Errors are ir.Diags, all that there are.
 func Lower(p *ir.Program, opts Options) (*pte.Program, *Report, error) {
-	l := &lowering{prog: &pte.Program{}, opts: opts, constants: map[*ir.Data]uint32{}, initial: map[*ir.Data]uint32{}}
+	l := &lowering{prog: &pte.Program{}, opts: opts, constants: map[*ir.Data]uint32{}, initial: map[*ir.Data]uint32{}, named: map[string]bool{}}
 	rep := &Report{}
 	var diags ir.Diags
 	for _, g := range p.Methods {
@@ -69,6 +70,7 @@ type lowering struct {
 	opts      Options
 	constants map[*ir.Data]uint32
 	initial   map[*ir.Data]uint32
+	named     map[string]bool
 }
 
 // method is a graph being lowered.
@@ -90,12 +92,14 @@ type method struct {
 	scopes  []scope
 	binds   map[string]ir.Binding
 	bufs    []*buffer
-	loops   int
 	written map[*ir.Input]bool
-	assumed map[string]int64
-	at      *ir.Node // what is being lowered, for diagnostics
-	diags   ir.Diags
-	peak    int64
+	// places are the tensors of inputs as the caller or the state has them, whatever their layout.
+	places    map[*ir.Input]*tensor
+	delegates map[*partition.Lowered]int32
+	assumed   map[string]int64
+	at        *ir.Node // what is being lowered, for diagnostics
+	diags     ir.Diags
+	peak      int64
 }
 
 // tensor is a tensor value of the plan.
@@ -119,6 +123,7 @@ func newMethod(l *lowering, g *ir.Graph) *method {
 		interned: map[string]int32{}, opIndex: map[pte.Operator]int32{},
 		tensors: map[*ir.Value]*tensor{}, byIndex: map[int32]*tensor{}, scalars: map[*ir.Value]int32{},
 		results: map[*ir.Value]*tensor{}, scopes: []scope{{}}, binds: g.Bindings(), written: map[*ir.Input]bool{},
+		places: map[*ir.Input]*tensor{}, delegates: map[*partition.Lowered]int32{},
 		assumed: map[string]int64{},
 	}
 }
@@ -148,6 +153,14 @@ func (m *method) lower() {
 	for _, in := range m.g.Inputs {
 		m.input(in)
 	}
+	for _, in := range m.g.Inputs {
+		// Inside, all is contiguous: another layout of the caller's is undone once.
+		if t := m.places[in]; t != nil && !plainOrder(t.meta.DimOrder) && in.Value.NumUses() > 0 {
+			c := m.newTensorLike(t)
+			m.cloneTo(c, t)
+			m.tensors[in.Value] = c
+		}
+	}
 	m.donate()
 	m.nodes(m.g)
 	m.at = nil
@@ -165,7 +178,7 @@ func (m *method) input(in *ir.Input) {
 	if in.Kind != ir.InputUser {
 		if m.written[in] {
 			t := m.newTensor(v.Type, m.newBuffer())
-			m.tensors[v] = t
+			m.tensors[v], m.places[in] = t, t
 			t.buf.first, t.buf.last = 0, math.MaxInt32
 			if in.Data != nil {
 				t.meta.Data = m.initialData(in.Data)
@@ -187,7 +200,7 @@ func (m *method) input(in *ir.Input) {
 			t.buf.touch(0)
 		}
 		idx = t.index
-		m.tensors[v] = t
+		m.tensors[v], m.places[in] = t, t
 		if order := channelsLast(v.Type); order != nil {
 			t.meta.DimOrder = order
 		}
@@ -304,13 +317,6 @@ func (m *method) tensor(v *ir.Value) *tensor {
 			t = m.constant(v)
 		}
 		m.tensors[v] = t
-	}
-	if v.Input != nil && v.Input.Kind == ir.InputUser && !plainOrder(t.meta.DimOrder) && !m.written[v.Input] {
-		// Inside, all is contiguous; the caller's layout is undone once.
-		c := m.newTensor(v.Type, m.newBuffer())
-		m.call("dim_order_ops::_clone_dim_order", "out", t.index, m.intern(pte.Bool(false)), m.dimOrder(c), c.index, c.index)
-		m.tensors[v] = c
-		return c
 	}
 	return t
 }
@@ -633,6 +639,10 @@ func (m *method) part(n *ir.Node, p *plan) {
 
 // copyTo moves the elements of t, of the same shape, to the tensor to.
 func (m *method) copyTo(to, t *tensor) {
+	if !plainOrder(to.meta.DimOrder) {
+		m.cloneTo(to, t)
+		return
+	}
 	m.call("aten::copy_", "", to.index, t.index, m.intern(pte.Bool(false)), to.index)
 }
 

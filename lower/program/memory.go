@@ -142,7 +142,9 @@ func newTimeIndex(bufs []*buffer) *timeIndex {
 	return &timeIndex{cell: cell, cells: make([][]*buffer, end/cell+1), seen: map[*buffer]bool{}}
 }
 
-func (t *timeIndex) span(b *buffer) (lo, hi int) { return max(b.first, 0) / t.cell, max(b.last, 0) / t.cell }
+func (t *timeIndex) span(b *buffer) (lo, hi int) {
+	return max(b.first, 0) / t.cell, max(b.last, 0) / t.cell
+}
 
 func (t *timeIndex) add(b *buffer) {
 	lo, hi := t.span(b)

@@ -7,6 +7,7 @@ import (
 	"github.com/lathe-ml/lathe/ir"
 	"github.com/lathe-ml/lathe/ir/sym"
 	"github.com/lathe-ml/lathe/ops"
+	"github.com/lathe-ml/lathe/partition"
 )
 
 // special are the operators that need no kernel, at least for some arguments. A rule that gives neither plan nor
@@ -52,7 +53,7 @@ var scalarOps = map[string]string{
 }
 
 func matchSpecial(n *ir.Node) (*plan, *ir.Diag, bool) {
-	if _, ok := n.Attr.(Delegated); ok {
+	if _, ok := n.Attr.(*partition.Lowered); ok {
 		return &plan{kind: planDelegate}, nil, true
 	}
 	if rule, ok := special()[n.Op]; ok && n.Op != ops.Unknown {

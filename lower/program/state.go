@@ -1,0 +1,225 @@
+package program
+
+import (
+	"math"
+
+	"github.com/lathe-ml/lathe/codegen/pte"
+	"github.com/lathe-ml/lathe/ir"
+)
+
+// donate finds, for each input that is written back, whether the node that makes the new contents can write them straight
+// into the input's memory: nobody may want the old contents after it, and the kernel must bear to write what it reads.
+func (m *method) donate() {
+	m.g.Number()
+	for i, o := range m.g.Outputs {
+		if o.Kind == ir.OutputUser || !m.written[o.Target] {
+			continue
+		}
+		v := m.g.Ret().In(i)
+		old := o.Target.Value
+		to := m.places[o.Target]
+		if v == nil || to == nil || !plainOrder(to.meta.DimOrder) || v.Type.DType != old.Type.DType || !ir.EqualShape(v.Type.Shape, old.Type.Shape) {
+			continue
+		}
+		// A value that is only another shape of the node's result lies in the same memory.
+		root := v
+		for root.Def != nil && root.Def.Graph() == m.g {
+			p, d := match(root.Def)
+			if d != nil || p.kind != planReshape || root.Def.In(0).Type.DType != root.Type.DType {
+				break
+			}
+			root = root.Def.In(0)
+		}
+		n := root.Def
+		if n == nil || n.Graph() != m.g || m.results[root] != nil {
+			continue
+		}
+		p, d := match(n)
+		if d != nil || p.kind != planKernel || !m.mayOverwrite(n, p, root, old) {
+			continue
+		}
+		switch {
+		case root == v:
+			m.results[root] = to
+		case to.buf != nil && to.meta.Dynamism == pte.Static && root.Type.Static():
+			m.results[root] = m.newTensorAt(root.Type, to.buf, to.off)
+		}
+	}
+}
+
+// mayOverwrite tells whether n may write its result out into the memory of old.
+func (m *method) mayOverwrite(n *ir.Node, p *plan, out, old *ir.Value) bool {
+	// The aliases of old: what shares its memory.
+	work := []*ir.Value{old}
+	for len(work) > 0 {
+		x := work[len(work)-1]
+		work = work[:len(work)-1]
+		for _, u := range x.Users() {
+			if u.IsReturn() || u.Order() > n.Order() {
+				return false
+			}
+			if u == n {
+				if x != old || !bearsOverwrite(n, p, out, old) {
+					return false
+				}
+				continue
+			}
+			if q, d := match(u); d == nil && (q.kind == planReshape || q.kind == planPart) || len(u.Graphs()) > 0 {
+				work = append(work, u.Outs...)
+			}
+		}
+	}
+	return true
+}
+
+// elementwise are kernels that read of an operand as large as the result only the element that they are about to write.
+var elementwise = map[string]bool{
+	"abs": true, "add": true, "bitwise_and": true, "bitwise_not": true, "bitwise_or": true, "bitwise_xor": true, "ceil": true,
+	"clamp": true, "cos": true, "div": true, "exp": true, "floor": true, "fmod": true, "hardtanh": true, "logical_and": true,
+	"logical_not": true, "logical_or": true, "logical_xor": true, "maximum": true, "minimum": true, "mul": true, "neg": true,
+	"pow": true, "reciprocal": true, "relu": true, "remainder": true, "rsqrt": true, "rsub": true, "sigmoid": true, "sign": true,
+	"sin": true, "sqrt": true, "sub": true, "tanh": true, "trunc": true,
+}
+
+// copiesFirst are kernels that begin by copying their first argument to the result.
+var copiesFirst = map[string]bool{
+	"index_put": true, "slice_scatter": true, "select_scatter": true, "scatter": true, "scatter_add": true, "masked_scatter": true,
+}
+
+// bearsOverwrite tells whether the kernel gives the right result where its argument old lies in the result's memory.
+func bearsOverwrite(n *ir.Node, p *plan, out, old *ir.Value) bool {
+	if old.Type.DType != out.Type.DType || !ir.EqualShape(old.Type.Shape, out.Type.Shape) || len(n.Outs) != 1 {
+		return false
+	}
+	base := p.kernel.Schema.Base
+	if elementwise[base] {
+		return true
+	}
+	if !copiesFirst[base] || n.In(0) != old {
+		return false
+	}
+	uses := 0
+	for v := range n.Inputs() {
+		if v == old {
+			uses++
+		}
+	}
+	return uses == 1
+}
+
+// outputs writes back what is not in its place yet, and lists what the method returns: mutated user inputs, then the
+// user's results.
+func (m *method) outputs() {
+	ret := m.g.Ret()
+	// The places that are still to be overwritten.
+	backs := map[int]*tensor{}
+	for i, o := range m.g.Outputs {
+		if o.Kind == ir.OutputUser || !m.written[o.Target] {
+			continue
+		}
+		v := ret.In(i)
+		if v == nil || !v.Type.IsTensor() {
+			m.failf("kernel-limit", "", "%q is assigned a number", o.Target.Target)
+			return
+		}
+		if to := m.places[o.Target]; !m.inPlace(v, to) {
+			backs[i] = to
+		}
+	}
+	// What shows contents that will be overwritten is saved first.
+	stale := func(t *tensor) bool {
+		for _, b := range backs {
+			if m.share(operand{t: t}, operand{t: b}) {
+				return true
+			}
+		}
+		return false
+	}
+	saved := map[*tensor]*tensor{}
+	results := make([]int32, len(m.g.Outputs))
+	sources := map[int]*tensor{}
+	for i, o := range m.g.Outputs {
+		v := ret.In(i)
+		if v == nil || !v.Type.IsTensor() {
+			results[i] = m.scalar(ret.Arg(i))
+			continue
+		}
+		if o.Kind != ir.OutputUser && backs[i] == nil {
+			continue
+		}
+		t := m.tensor(v)
+		if stale(t) {
+			if saved[t] == nil {
+				saved[t] = m.newTensorLike(t)
+				m.cloneTo(saved[t], t)
+			}
+			t = saved[t]
+		}
+		results[i], sources[i] = t.index, t
+	}
+	for i := range m.g.Outputs {
+		if b := backs[i]; b != nil {
+			m.copyTo(b, sources[i])
+		}
+	}
+	for i, o := range m.g.Outputs {
+		if o.Kind == ir.OutputBufferMutation {
+			continue
+		}
+		idx := results[i]
+		if o.Kind == ir.OutputInputMutation {
+			if t := m.places[o.Target]; t != nil {
+				idx = t.index
+			}
+		}
+		m.touch(idx, math.MaxInt32)
+		m.plan.Outputs = append(m.plan.Outputs, idx)
+	}
+}
+
+// inPlace tells whether the node that made v has written it to the tensor to.
+func (m *method) inPlace(v *ir.Value, to *tensor) bool {
+	t := m.results[source(v)]
+	return t != nil && (t == to || m.share(operand{t: t}, operand{t: to}))
+}
+
+// source follows v through shapes to the node result that it is.
+func source(v *ir.Value) *ir.Value {
+	for v.Def != nil {
+		p, d := match(v.Def)
+		if d != nil || p.kind != planReshape {
+			break
+		}
+		v = v.Def.In(0)
+	}
+	return v
+}
+
+// place plans memory and tells every tensor its place.
+func (m *method) place() {
+	end := m.now()
+	var roots []*buffer
+	for _, b := range m.bufs {
+		if b.into != nil {
+			continue
+		}
+		b.first = min(max(b.first, 0), end)
+		b.last = min(max(b.last, b.first), end)
+		roots = append(roots, b)
+	}
+	total := planMemory(roots)
+	m.peak = peak(roots)
+	any := false
+	for i := range m.plan.Values {
+		x, ok := m.byIndex[int32(i)]
+		if !ok || x.buf == nil {
+			continue
+		}
+		any = true
+		x.meta.Alloc = &pte.Allocation{Memory: 1, Offset: uint64(x.buf.root().offset + x.off)}
+	}
+	m.plan.BufferSizes = []int64{0}
+	if any {
+		m.plan.BufferSizes = append(m.plan.BufferSizes, max(total, align))
+	}
+}
