@@ -309,6 +309,7 @@ func (m *method) scan(n *ir.Node, g *ir.Graph, init, xs, extra []ir.Arg) {
 		t := m.newTensor(o.Type, m.newBuffer())
 		// It grows slice by slice.
 		t.meta.Dynamism = pte.DynamicBound
+		t.buf.touch(m.now())
 		stacks = append(stacks, operand{t, t.index})
 	}
 	i := m.add(pte.Int(0))

@@ -404,7 +404,7 @@ func (m *method) dimOrder(t *tensor) int32 {
 func (m *method) nodes(g *ir.Graph) {
 	for n := range g.Nodes() {
 		m.at = n
-		if idle(n) {
+		if m.idle(n) {
 			continue
 		}
 		p, d := match(n)
@@ -420,17 +420,26 @@ func (m *method) nodes(g *ir.Graph) {
 	}
 }
 
-// idle tells nodes that nothing comes of.
-func idle(n *ir.Node) bool {
-	if !n.Info().Pure() || n.Op == ops.Unknown {
+// idle tells nodes that nothing comes of: neither a value that is used nor a size.
+func (m *method) idle(n *ir.Node) bool {
+	if len(n.Outs) == 0 || n.Op == ops.Unknown || !n.Info().Pure() {
 		return false
 	}
 	for _, o := range n.Outs {
 		if o.NumUses() > 0 {
 			return false
 		}
+		binds := false
+		o.Type.EachSymbol(func(e sym.Expr) {
+			for _, s := range sym.Symbols(e) {
+				binds = binds || m.binds[s].Value == o
+			}
+		})
+		if binds {
+			return false
+		}
 	}
-	return len(n.Outs) > 0
+	return true
 }
 
 func (m *method) standIn(o *ir.Value) {
