@@ -3,12 +3,12 @@ module github.com/lathe-ml/lathe
 go 1.26.0
 
 require (
+	github.com/alecthomas/kong v1.17.0
 	github.com/dave/jennifer v1.7.1
 	github.com/google/flatbuffers v25.12.19+incompatible
+	github.com/x448/float16 v0.8.4
 	pgregory.net/rapid v1.3.0
 )
-
-require github.com/x448/float16 v0.8.4 // indirect
 
 require (
 	github.com/google/go-cmp v0.7.0 // indirect
