@@ -47,6 +47,7 @@ type scope struct {
 	ints    map[string]*schema.SymInt
 	floats  map[string]*schema.SymFloat
 	bools   map[string]*schema.SymBool
+	wraps   map[string]*wrapped // tensor subclasses, which are no values
 }
 
 func (im *importer) full() bool { return len(im.diags) >= maxDiags }
@@ -98,6 +99,7 @@ func (im *importer) scope(g *ir.Graph, sg *schema.Graph, path string) *scope {
 		ints:    index(im, path+".sym_int_values", sg.SymIntValues),
 		floats:  index(im, path+".sym_float_values", sg.SymFloatValues),
 		bools:   index(im, path+".sym_bool_values", sg.SymBoolValues),
+		wraps:   map[string]*wrapped{},
 	}
 	return s
 }
@@ -278,10 +280,7 @@ func (s *scope) inputs() (tokens map[string]bool) {
 				s.fail(CodeGraph, "%v", err)
 				return
 			}
-			in := s.g.AddInput(name, kind, target, t)
-			in.Persistent = persistent
-			s.define(name, in.Value)
-			s.load(in)
+			s.weight(&ir.Input{Kind: kind, Target: target, Persistent: persistent}, name, t)
 		}
 		switch sp.Arm {
 		case schema.InputSpecParameter:
@@ -422,39 +421,56 @@ func (s *scope) scalarType(arm schema.ArgumentArm, name string) (ir.Type, error)
 	return ir.ScalarType(ir.KindBool), nil
 }
 
-// load finds an input's contents.
-func (s *scope) load(in *ir.Input) {
+// weight makes the input of a parameter, buffer or constant like the one given, with its contents.
+func (s *scope) weight(like *ir.Input, name string, t ir.Type) {
 	lists := [2]*payloads{s.weights, s.consts}
-	if !in.Persistent {
+	if !like.Persistent {
 		lists[0], lists[1] = lists[1], lists[0]
 	}
+	var data *ir.Data
+	found := false
 	for _, l := range lists {
-		m := l.m[in.Target]
+		m := l.m[like.Target]
 		if m == nil {
 			continue
 		}
-		d, err := s.a.tensor(l, in.Target, m)
+		found = true
+		d, w, err := s.a.tensor(l, like.Target, m)
 		if err != nil {
 			if dg, ok := ir.AsDiags(err); ok {
 				s.add(dg[0])
 			}
+			break
+		}
+		dtype, sizes := ops.DTypeNone, []int64(nil)
+		if w != nil {
+			dtype, sizes = w.sub.DType, w.sub.Sizes
+		} else {
+			dtype, sizes = d.DType, d.Sizes
+		}
+		want, ok := t.Sizes()
+		if !ok || !slices.Equal(sizes, want) || t.DType != dtype {
+			s.add(s.a.diag(CodeWeight, l.entry, tryGraph, "%s is %s%v here and %s in the graph (%s)", like.Target, dtype, sizes, t, s.entry))
+			break
+		}
+		if w != nil {
+			w.like, w.name = like, name
+			s.wraps[name] = w
 			return
 		}
-		sizes, ok := in.Value.Type.Sizes()
-		if !ok || !slices.Equal(sizes, d.Sizes) || in.Value.Type.DType != d.DType {
-			s.add(s.a.diag(CodeWeight, l.entry, tryGraph, "%s is %s%v here and %s in the graph (%s)",
-				in.Target, d.DType, d.Sizes, in.Value.Type, s.entry))
-			return
-		}
-		in.Data = d
-		return
+		data = d
+		break
 	}
-	l := lists[0]
-	if l.absent {
-		s.add(s.a.diag(CodeArchive, l.entry, tryGraph, "the entry is missing, %s %s is to be in it", in.Kind, in.Target))
-		return
+	switch {
+	case found:
+	case lists[0].absent:
+		s.add(s.a.diag(CodeArchive, lists[0].entry, tryGraph, "the entry is missing, %s %s is to be in it", like.Kind, like.Target))
+	default:
+		s.add(s.a.diag(CodeWeight, lists[0].entry, tryGraph, "%s %s is in no list of the archive", like.Kind, like.Target))
 	}
-	s.add(s.a.diag(CodeWeight, l.entry, tryGraph, "%s %s is in no list of the archive", in.Kind, in.Target))
+	in := s.g.AddInput(name, like.Kind, like.Target, t)
+	in.Persistent, in.Data = like.Persistent, data
+	s.define(name, in.Value)
 }
 
 // spec keeps the pytree specs of the program's call and the names of its inputs.
@@ -520,10 +536,19 @@ func (s *scope) node(i int, n *schema.Node) {
 
 	var args []ir.Arg
 	var argNames []string
-	var err error
-	if id == ops.Unknown {
+	done, restore, err := s.unwrap(name, inputs, outputs, origin)
+	if done {
+		if err != nil {
+			bad("%v", err)
+		}
+		return
+	}
+	defer restore()
+	switch {
+	case err != nil:
+	case id == ops.Unknown:
 		args, argNames, err = s.freeArgs(inputs)
-	} else {
+	default:
 		args, err = s.schemaArgs(id, inputs)
 	}
 	if err != nil {
@@ -787,6 +812,9 @@ func (s *scope) value(name string) (*ir.Value, error) {
 	v, ok := s.values[name]
 	if ok {
 		return v, nil
+	}
+	if w := s.wraps[name]; w != nil {
+		return nil, fmt.Errorf("value %q is a tensor subclass, %s, which has no plain form here", name, clean(w.sub.Class))
 	}
 	for i := range s.sg.Nodes {
 		for k := range s.sg.Nodes[i].Outputs {

@@ -22,6 +22,8 @@ const (
 	CodeUnsupported = "unsupported-type" // a kind of value that cannot be compiled
 )
 
+const tryCopy = "the archive is damaged; copy or export it again"
+
 const tryExport = "export the model again with torch.export.save of torch 2.9 to 2.15"
 
 // Archive is an opened .pt2 file. The programs loaded from it refer to its weights, so it must stay open while they are
@@ -31,6 +33,7 @@ type Archive struct {
 	notes []string
 	// storages by entry: tied weights share one.
 	storages map[string]ir.Storage
+	pickles  map[string]*pickled
 }
 
 // Open opens an archive and checks that it is a PyTorch program. Errors are *ir.Diag.
@@ -39,7 +42,7 @@ func Open(path string) (*Archive, error) {
 	if err != nil {
 		return nil, archiveDiag(path, err)
 	}
-	return &Archive{c: c, notes: slices.Clone(c.Notes()), storages: map[string]ir.Storage{}}, nil
+	return open(c), nil
 }
 
 // New reads an archive that is in memory; name stands for its path in errors.
@@ -48,7 +51,11 @@ func New(data []byte, name string) (*Archive, error) {
 	if err != nil {
 		return nil, archiveDiag(name, err)
 	}
-	return &Archive{c: c, notes: slices.Clone(c.Notes()), storages: map[string]ir.Storage{}}, nil
+	return open(c), nil
+}
+
+func open(c *archive.Archive) *Archive {
+	return &Archive{c: c, notes: slices.Clone(c.Notes()), storages: map[string]ir.Storage{}, pickles: map[string]*pickled{}}
 }
 
 // archiveDiag makes a diagnostic of what the container's reader says.

@@ -43,14 +43,29 @@ func (r *storedRecord) FileRange() (file interface{ Fd() uintptr }, offset int64
 }
 
 // storage gives the one storage of an entry, the same for every tensor that views it.
-func (a *Archive) storage(e *archive.Entry) ir.Storage {
-	if st := a.storages[e.Name()]; st != nil {
+func (a *Archive) storage(e *archive.Entry) ir.Storage { return a.storageAt(e.Name(), e, 0, true) }
+
+// storageAt is storage for an entry of an archive that begins at base of the file, where it lies there as it is.
+func (a *Archive) storageAt(key string, e *archive.Entry, base int64, stored bool) ir.Storage {
+	if st := a.storages[key]; st != nil {
 		return st
 	}
 	var st ir.Storage = &record{e}
-	if off, _, ok := e.FileRange(); ok && a.c.File() != nil {
-		st = &storedRecord{record{e}, a.c.File(), off}
+	if off, _, ok := e.FileRange(); ok && stored && a.c.File() != nil {
+		st = &storedRecord{record{e}, a.c.File(), base + off}
 	}
-	a.storages[e.Name()] = st
+	a.storages[key] = st
 	return st
 }
+
+// madeStorage is made from others when it is asked for.
+type madeStorage struct {
+	size int64
+	make func() ([]byte, error)
+}
+
+// Size is the number of bytes.
+func (m *madeStorage) Size() int64 { return m.size }
+
+// Bytes makes the contents anew.
+func (m *madeStorage) Bytes() ([]byte, error) { return m.make() }

@@ -46,22 +46,22 @@ func (a *Archive) payloads(kind, method string) (*payloads, error) {
 	return p, nil
 }
 
-// tensor makes the contents of a parameter, buffer or constant: a view of its record, checked against its size.
-func (a *Archive) tensor(p *payloads, name string, m *schema.PayloadMeta) (*ir.Data, error) {
+// tensor makes the contents of a parameter, buffer or constant: a view of its record, checked against its size. A tensor
+// subclass is given as such.
+func (a *Archive) tensor(p *payloads, name string, m *schema.PayloadMeta) (*ir.Data, *wrapped, error) {
 	entry := p.dir + m.PathName
-	bad := func(format string, args ...any) (*ir.Data, error) {
-		return nil, a.diag(CodeWeight, entry, "the archive is damaged; copy or export it again", "%s: %s", name, fmt.Sprintf(format, args...))
+	bad := func(format string, args ...any) (*ir.Data, *wrapped, error) {
+		return nil, nil, a.diag(CodeWeight, entry, tryCopy, "%s: %s", name, fmt.Sprintf(format, args...))
 	}
-	if m.UsePickle {
-		return nil, a.diag(CodeWeight, entry, "flatten the tensor subclasses before the export (torchao.utils.unwrap_tensor_subclass)",
-			"%s: the weight is stored as a pickle, which is never executed", name)
-	}
-	if m.TensorMeta == nil {
+	if m.TensorMeta == nil && !m.UsePickle {
 		return bad("%s does not say what the record holds", p.entry)
 	}
 	rec, ok := a.c.Lookup(entry)
 	if !ok {
 		return bad("the record is missing")
+	}
+	if m.UsePickle {
+		return a.pickled(rec, name)
 	}
 	d, err := metaData(m.TensorMeta)
 	if err != nil {
@@ -69,14 +69,22 @@ func (a *Archive) tensor(p *payloads, name string, m *schema.PayloadMeta) (*ir.D
 	}
 	d.Entry = entry
 	d.Storage = a.storage(rec)
+	if err := checkSpan(d); err != nil {
+		return bad("%v", err)
+	}
+	return d, nil, nil
+}
+
+// checkSpan tells whether the storage has all that the tensor views.
+func checkSpan(d *ir.Data) error {
 	need, ok := span(d)
 	if !ok {
-		return bad("sizes %v with strides %v are beyond all bounds", d.Sizes, d.Strides)
+		return fmt.Errorf("sizes %v with strides %v are beyond all bounds", d.Sizes, d.Strides)
 	}
 	if have := d.Storage.Size(); need > have {
-		return bad("the record has %d of %d bytes", have, need)
+		return fmt.Errorf("the record has %d of %d bytes", have, need)
 	}
-	return d, nil
+	return nil
 }
 
 // metaData reads a description of plain numbers.

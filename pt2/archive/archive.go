@@ -114,6 +114,20 @@ func New(data []byte, name string) (*Archive, error) {
 	return a, nil
 }
 
+// NewPickled reads what torch.save writes, in memory: a zip file with data.pkl and
+// the records that it names. The .pt2 container nests such files.
+func NewPickled(data []byte, name string) (*Archive, error) {
+	a := &Archive{path: name, data: data}
+	all, err := a.readDirectory()
+	if err != nil {
+		return nil, err
+	}
+	if err := a.findRoot(all, "data.pkl"); err != nil {
+		return nil, err
+	}
+	return a, a.checkOrder()
+}
+
 // Close unmaps the file. Slices the archive gave out must not be used any more.
 func (a *Archive) Close() error {
 	var err error
@@ -190,16 +204,18 @@ func (a *Archive) read() error {
 	if err != nil {
 		return err
 	}
-	if err := a.findRoot(all); err != nil {
+	if err := a.findRoot(all, formatMarker); err != nil {
 		return err
 	}
 	return a.checkMeta()
 }
 
-// findRoot finds the folder that holds archive_format. PyTorch names it after
-// the file; tools that zip a folder again may add folders beside it.
-func (a *Archive) findRoot(all []*Entry) error {
-	const marker = "archive_format"
+// formatMarker is the entry that marks an archive's folder.
+const formatMarker = "archive_format"
+
+// findRoot finds the folder that holds the marker. PyTorch names it after the
+// file; tools that zip a folder again may add folders beside it.
+func (a *Archive) findRoot(all []*Entry, marker string) error {
 	found := false
 	for _, e := range all {
 		dir, ok := strings.CutSuffix(e.full, marker)
@@ -207,12 +223,16 @@ func (a *Archive) findRoot(all []*Entry) error {
 			continue
 		}
 		if found {
-			return a.errorf(e.full, "second archive_format: the file holds more than one archive", "")
+			return a.errorf(e.full, "second %s: the file holds more than one archive", "", marker)
 		}
 		a.root, found = dir, true
 	}
-	if !found {
+	switch {
+	case found:
+	case marker == formatMarker:
 		return a.notExport(all)
+	default:
+		return a.errorf("", "no %s in it: not written by torch.save", tryExport, marker)
 	}
 	a.byName = make(map[string]*Entry, len(all))
 	outside := 0
@@ -259,26 +279,14 @@ func (a *Archive) notExport(all []*Entry) error {
 
 // checkMeta checks the small entries that say what the archive is.
 func (a *Archive) checkMeta() error {
-	text := func(name string) (string, bool, error) {
-		e, ok := a.byName[name]
-		if !ok {
-			return "", false, nil
-		}
-		const most = 64
-		if e.size > most {
-			return "", true, a.errorf(e.full, "%d bytes, where a word should stand", tryExport, e.size)
-		}
-		b, err := e.Bytes()
-		return string(bytes.TrimSpace(b)), true, err
-	}
-	format, _, err := text("archive_format")
+	format, _, err := a.text(formatMarker)
 	if err != nil {
 		return err
 	}
 	if format != "pt2" {
 		return a.errorf(a.root+"archive_format", "format is %q, not \"pt2\"", tryExport, format)
 	}
-	version, ok, err := text("archive_version")
+	version, ok, err := a.text("archive_version")
 	switch {
 	case err != nil:
 		return err
@@ -287,16 +295,10 @@ func (a *Archive) checkMeta() error {
 	case version != "0":
 		return a.errorf(a.root+"archive_version", "version is %q, this reader knows version 0", "save it with a PyTorch this release supports, or update Lathe", version)
 	}
-	order, ok, err := text("byteorder")
-	switch {
-	case err != nil:
+	if err := a.checkOrder(); err != nil {
 		return err
-	case !ok:
-		a.notes = append(a.notes, "no byteorder entry: taken as little-endian")
-	case order != "little":
-		return a.errorf(a.root+"byteorder", "byte order is %q, only little-endian archives can be read", "save it on a little-endian machine", order)
 	}
-	if a.version, _, err = text(".data/version"); err != nil {
+	if a.version, _, err = a.text(".data/version"); err != nil {
 		return err
 	}
 	for _, e := range a.entries {
@@ -314,6 +316,33 @@ func (a *Archive) checkMeta() error {
 			return a.errorf(a.root+"models/", "no exported program, only one compiled by AOTInductor", "save the exported program with torch.export.save")
 		}
 		return a.errorf(a.root+"models/", "no models/NAME.json in the archive", tryExport)
+	}
+	return nil
+}
+
+// text gives the word that a small entry holds.
+func (a *Archive) text(name string) (string, bool, error) {
+	e, ok := a.byName[name]
+	if !ok {
+		return "", false, nil
+	}
+	const most = 64
+	if e.size > most {
+		return "", true, a.errorf(e.full, "%d bytes, where a word should stand", tryExport, e.size)
+	}
+	b, err := e.Bytes()
+	return string(bytes.TrimSpace(b)), true, err
+}
+
+func (a *Archive) checkOrder() error {
+	order, ok, err := a.text("byteorder")
+	switch {
+	case err != nil:
+		return err
+	case !ok:
+		a.notes = append(a.notes, "no byteorder entry: taken as little-endian")
+	case order != "little":
+		return a.errorf(a.root+"byteorder", "byte order is %q, only little-endian archives can be read", "save it on a little-endian machine", order)
 	}
 	return nil
 }
