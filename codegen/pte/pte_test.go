@@ -659,15 +659,21 @@ func FuzzRead(f *testing.F) {
 		if err != nil {
 			return
 		}
-		var b bytes.Buffer
-		if err := Write(&b, p, Options{}); err != nil {
-			t.Fatal(err)
+		again := func(p *Program) *Program {
+			var b bytes.Buffer
+			if err := Write(&b, p, Options{}); err != nil {
+				t.Fatal(err)
+			}
+			q, err := Read(b.Bytes())
+			if err != nil {
+				t.Fatal(err)
+			}
+			return q
 		}
-		q, err := Read(b.Bytes())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if x, y := fb.AppendJSON(nil, p), fb.AppendJSON(nil, q); !bytes.Equal(x, y) {
+		// Data that no tensor uses reaches to the next piece, so the padding that one
+		// writing adds may count to it; a second one changes nothing.
+		q := again(p)
+		if x, y := fb.AppendJSON(nil, q), fb.AppendJSON(nil, again(q)); !bytes.Equal(x, y) {
 			t.Fatalf("changed:\n%s\n%s", x, y)
 		}
 	})

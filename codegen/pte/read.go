@@ -193,6 +193,13 @@ func read(data []byte, f *os.File) (*Program, error) {
 		}
 		p.Named = append(p.Named, NamedData{Key: n.Key, Data: s})
 	}
+	// The reserved entry alone says nothing.
+	if len(p.Constants) == 1 {
+		p.Constants = nil
+	}
+	if len(p.Initial) == 1 {
+		p.Initial = nil
+	}
 	if err := p.Check(); err != nil {
 		return nil, err
 	}
