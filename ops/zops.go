@@ -31300,8 +31300,12 @@ var infos = [...]Info{
 }
 var kernels = []KernelInfo{
 	{
-		Kernel: Kernel{Schema: "aten::_adaptive_avg_pool2d.out(Tensor self, int[2] output_size, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::_adaptive_avg_pool2d.out",
+		Kernel: Kernel{
+			DTypes: 15360,
+			Faults: []string{"channels-last"},
+			Schema: "aten::_adaptive_avg_pool2d.out(Tensor self, SymInt[2] output_size, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::_adaptive_avg_pool2d.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				List: true,
@@ -31324,8 +31328,13 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::_cdist_forward.out(Tensor x1, Tensor x2, float p, int? compute_mode, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::_cdist_forward.out",
+		Kernel: Kernel{
+			DTypes: 12288,
+			Faults: []string{"channels-last"},
+			Notes:  "p=0 counts a NaN as one.",
+			Schema: "aten::_cdist_forward.out(Tensor x1, Tensor x2, float p, int? compute_mode, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::_cdist_forward.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "x1"}, {Name: "x2"}, {
 				Name: "p",
@@ -31350,8 +31359,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::_conj_physical.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::_conj_physical.out",
+		Kernel: Kernel{
+			DTypes: 98304,
+			Faults: []string{"channels-last"},
+			Schema: "aten::_conj_physical.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::_conj_physical.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Alias:  'a',
@@ -31369,8 +31382,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::_fft_c2r.out(Tensor self, int[] dim, int normalization, int last_dim_size, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::_fft_c2r.out",
+		Kernel: Kernel{
+			DTypes: 98304,
+			Out:    12288,
+			Schema: "aten::_fft_c2r.out(Tensor self, int[] dim, int normalization, SymInt last_dim_size, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::_fft_c2r.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				List: true,
@@ -31398,8 +31415,14 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::_fft_r2c.out(Tensor self, int[] dim, int normalization, bool onesided, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::_fft_r2c.out",
+		Kernel: Kernel{
+			DTypes: 12288,
+			Faults: []string{"two-sided"},
+			Notes:  "One-sided only.",
+			Out:    98304,
+			Schema: "aten::_fft_r2c.out(Tensor self, int[] dim, int normalization, bool onesided, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::_fft_r2c.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				List: true,
@@ -31427,8 +31450,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::_local_scalar_dense(Tensor self) -> Scalar"},
-		Name:   "aten::_local_scalar_dense",
+		Kernel: Kernel{
+			DTypes: 12414,
+			Notes:  "The last argument receives the scalar.",
+			Schema: "aten::_local_scalar_dense(Tensor self) -> Scalar",
+		},
+		Name: "aten::_local_scalar_dense",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}},
 			Base: "_local_scalar_dense",
@@ -31437,8 +31464,13 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::_log_softmax.out(Tensor self, int dim, bool half_to_float, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::_log_softmax.out",
+		Kernel: Kernel{
+			DTypes: 7168,
+			Faults: []string{"channels-last"},
+			Notes:  "float64 is refused although _softmax takes it.",
+			Schema: "aten::_log_softmax.out(Tensor self, int dim, bool half_to_float, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::_log_softmax.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Name: "dim",
@@ -31462,8 +31494,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::_native_batch_norm_legit.no_stats_out(Tensor input, Tensor? weight, Tensor? bias, bool training, float momentum, float eps, *, Tensor(a!) out, Tensor(b!) save_mean, Tensor(c!) save_invstd) -> (Tensor(a!), Tensor(b!), Tensor(c!))"},
-		Name:   "aten::_native_batch_norm_legit.no_stats_out",
+		Kernel: Kernel{
+			DTypes: 15360,
+			Faults: []string{"mixed-dtype"},
+			Schema: "aten::_native_batch_norm_legit.no_stats_out(Tensor input, Tensor? weight, Tensor? bias, bool training, float momentum, float eps, *, Tensor(a!) out, Tensor(b!) save_mean, Tensor(c!) save_invstd) -> (Tensor(a!), Tensor(b!), Tensor(c!))",
+		},
+		Name: "aten::_native_batch_norm_legit.no_stats_out",
 		Schema: Schema{
 			Args: []Arg{{Name: "input"}, {
 				Name: "weight",
@@ -31512,8 +31548,13 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::_native_batch_norm_legit.out(Tensor input, Tensor? weight, Tensor? bias, Tensor(a!) running_mean, Tensor(b!) running_var, bool training, float momentum, float eps, *, Tensor(d!) out, Tensor(e!) save_mean, Tensor(f!) save_invstd) -> (Tensor(d!), Tensor(e!), Tensor(f!))"},
-		Name:   "aten::_native_batch_norm_legit.out",
+		Kernel: Kernel{
+			DTypes: 15360,
+			Faults: []string{"channels-last", "mixed-dtype", "training"},
+			Notes:  "Inference only.",
+			Schema: "aten::_native_batch_norm_legit.out(Tensor input, Tensor? weight, Tensor? bias, Tensor(a!) running_mean, Tensor(b!) running_var, bool training, float momentum, float eps, *, Tensor(d!) out, Tensor(e!) save_mean, Tensor(f!) save_invstd) -> (Tensor(d!), Tensor(e!), Tensor(f!))",
+		},
+		Name: "aten::_native_batch_norm_legit.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "input"}, {
 				Name: "weight",
@@ -31570,8 +31611,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::_native_batch_norm_legit_no_training.out(Tensor input, Tensor? weight, Tensor? bias, Tensor running_mean, Tensor running_var, float momentum, float eps, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))"},
-		Name:   "aten::_native_batch_norm_legit_no_training.out",
+		Kernel: Kernel{
+			DTypes: 15360,
+			Faults: []string{"channels-last", "mixed-dtype"},
+			Schema: "aten::_native_batch_norm_legit_no_training.out(Tensor input, Tensor? weight, Tensor? bias, Tensor running_mean, Tensor running_var, float momentum, float eps, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))",
+		},
+		Name: "aten::_native_batch_norm_legit_no_training.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "input"}, {
 				Name: "weight",
@@ -31617,8 +31662,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::_pdist_forward.out(Tensor self, float p=2., *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::_pdist_forward.out",
+		Kernel: Kernel{
+			DTypes: 12288,
+			Notes:  "p=0 counts a NaN as one.",
+			Schema: "aten::_pdist_forward.out(Tensor self, float p=2., *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::_pdist_forward.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Default:    "2.",
@@ -31641,8 +31690,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::_softmax.out(Tensor self, int dim, bool half_to_float, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::_softmax.out",
+		Kernel: Kernel{
+			DTypes: 15360,
+			Faults: []string{"channels-last"},
+			Schema: "aten::_softmax.out(Tensor self, int dim, bool half_to_float, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::_softmax.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Name: "dim",
@@ -31666,8 +31719,13 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::_to_copy.out(Tensor self, *, bool non_blocking=False, MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::_to_copy.out",
+		Kernel: Kernel{
+			DTypes: 15486,
+			Faults: []string{"channels-last", "memory-format", "non-blocking"},
+			Notes:  "Contiguous memory format only.",
+			Schema: "aten::_to_copy.out(Tensor self, *, bool non_blocking=False, MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::_to_copy.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Default:    "False",
@@ -31698,8 +31756,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::_upsample_bilinear2d_aa.out(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::_upsample_bilinear2d_aa.out",
+		Kernel: Kernel{
+			DTypes: 12288,
+			Notes:  "uint8 gives zeros. float64 computes in float32.",
+			Schema: "aten::_upsample_bilinear2d_aa.out(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::_upsample_bilinear2d_aa.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				List: true,
@@ -31737,8 +31799,13 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::abs.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::abs.out",
+		Kernel: Kernel{
+			DTypes: 113788,
+			Notes:  "Complex magnitudes overflow early.",
+			Out:    15484,
+			Schema: "aten::abs.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::abs.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Alias:  'a',
@@ -31756,8 +31823,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::acos.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::acos.out",
+		Kernel: Kernel{
+			DTypes: 15486,
+			Out:    15360,
+			Schema: "aten::acos.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::acos.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Alias:  'a',
@@ -31775,8 +31846,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::acosh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::acosh.out",
+		Kernel: Kernel{
+			DTypes: 15486,
+			Out:    15360,
+			Schema: "aten::acosh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::acosh.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Alias:  'a',
@@ -31794,8 +31869,13 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::add.Scalar_out(Tensor self, Scalar other, Scalar alpha=1, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::add.Scalar_out",
+		Kernel: Kernel{
+			DTypes: 15486,
+			Faults: []string{"scalar-promotion"},
+			Notes:  "An integer tensor with a float scalar is refused; add.out with a 0-d tensor takes it.",
+			Schema: "aten::add.Scalar_out(Tensor self, Scalar other, Scalar alpha=1, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::add.Scalar_out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Name: "other",
@@ -31821,8 +31901,13 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::add.out(Tensor self, Tensor other, *, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::add.out",
+		Kernel: Kernel{
+			DTypes: 48254,
+			Notes:  "A uint8 tensor with a negative alpha is refused.",
+			Out:    113790,
+			Schema: "aten::add.out(Tensor self, Tensor other, *, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::add.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {Name: "other"}, {
 				Default:    "1",
@@ -31846,8 +31931,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::addmm.out(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::addmm.out",
+		Kernel: Kernel{
+			DTypes: 15484,
+			Notes:  "Half precision accumulates in half precision.",
+			Schema: "aten::addmm.out(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::addmm.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {Name: "mat1"}, {Name: "mat2"}, {
 				Default:    "1",
@@ -31877,8 +31966,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::alias_copy.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::alias_copy.out",
+		Kernel: Kernel{
+			DTypes: 507902,
+			Faults: []string{"channels-last"},
+			Schema: "aten::alias_copy.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::alias_copy.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Alias:  'a',
@@ -31896,8 +31989,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::amax.out(Tensor self, int[1] dim=[], bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::amax.out",
+		Kernel: Kernel{
+			DTypes: 15486,
+			Faults: []string{"channels-last"},
+			Schema: "aten::amax.out(Tensor self, int[1] dim=[], bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::amax.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Default:    "[]",
@@ -31927,8 +32024,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::amin.out(Tensor self, int[1] dim=[], bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::amin.out",
+		Kernel: Kernel{
+			DTypes: 15486,
+			Faults: []string{"channels-last"},
+			Schema: "aten::amin.out(Tensor self, int[1] dim=[], bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::amin.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Default:    "[]",
@@ -31958,8 +32059,13 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::any.all_out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::any.all_out",
+		Kernel: Kernel{
+			DTypes: 15486,
+			Faults: []string{"channels-last"},
+			Out:    6,
+			Schema: "aten::any.all_out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::any.all_out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Alias:  'a',
@@ -31977,8 +32083,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::any.dims_out(Tensor self, int[]? dim=None, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::any.dims_out",
+		Kernel: Kernel{
+			DTypes: 15486,
+			Out:    6,
+			Schema: "aten::any.dims_out(Tensor self, int[]? dim=None, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::any.dims_out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Default:    "None",
@@ -32008,8 +32118,13 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::any.out(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::any.out",
+		Kernel: Kernel{
+			DTypes: 15486,
+			Faults: []string{"channels-last"},
+			Out:    6,
+			Schema: "aten::any.out(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::any.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Name: "dim",
@@ -32035,8 +32150,11 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::arange.out(Scalar end, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::arange.out",
+		Kernel: Kernel{
+			Out:    15484,
+			Schema: "aten::arange.out(Scalar end, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::arange.out",
 		Schema: Schema{
 			Args: []Arg{{
 				Name: "end",
@@ -32057,8 +32175,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::arange.start_out(Scalar start, Scalar end, Scalar step=1, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::arange.start_out",
+		Kernel: Kernel{
+			Notes:  "Bool scalars are refused.",
+			Out:    15484,
+			Schema: "aten::arange.start_out(Scalar start, Scalar end, Scalar step=1, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::arange.start_out",
 		Schema: Schema{
 			Args: []Arg{{
 				Name: "start",
@@ -32087,8 +32209,13 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::argmax.out(Tensor self, int? dim=None, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::argmax.out",
+		Kernel: Kernel{
+			DTypes: 15484,
+			Faults: []string{"channels-last"},
+			Out:    64,
+			Schema: "aten::argmax.out(Tensor self, int? dim=None, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::argmax.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Default:    "None",
@@ -32117,8 +32244,13 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::argmin.out(Tensor self, int? dim=None, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::argmin.out",
+		Kernel: Kernel{
+			DTypes: 15484,
+			Faults: []string{"channels-last"},
+			Out:    64,
+			Schema: "aten::argmin.out(Tensor self, int? dim=None, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::argmin.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Default:    "None",
@@ -32147,8 +32279,11 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::as_strided_copy.out(Tensor self, int[] size, int[] stride, int? storage_offset=None, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::as_strided_copy.out",
+		Kernel: Kernel{
+			DTypes: 113790,
+			Schema: "aten::as_strided_copy.out(Tensor self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::as_strided_copy.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				List: true,
@@ -32180,8 +32315,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::asin.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::asin.out",
+		Kernel: Kernel{
+			DTypes: 15486,
+			Out:    15360,
+			Schema: "aten::asin.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::asin.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Alias:  'a',
@@ -32199,8 +32338,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::asinh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::asinh.out",
+		Kernel: Kernel{
+			DTypes: 15486,
+			Out:    15360,
+			Schema: "aten::asinh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::asinh.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Alias:  'a',
@@ -32218,8 +32361,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::atan.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::atan.out",
+		Kernel: Kernel{
+			DTypes: 15486,
+			Out:    15360,
+			Schema: "aten::atan.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::atan.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Alias:  'a',
@@ -32237,8 +32384,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::atan2.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::atan2.out",
+		Kernel: Kernel{
+			DTypes: 15486,
+			Out:    15360,
+			Schema: "aten::atan2.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::atan2.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {Name: "other"}, {
 				Alias:  'a',
@@ -32256,8 +32407,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::atanh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::atanh.out",
+		Kernel: Kernel{
+			DTypes: 15486,
+			Out:    15360,
+			Schema: "aten::atanh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::atanh.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Alias:  'a',
@@ -32275,8 +32430,13 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::avg_pool2d.out(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::avg_pool2d.out",
+		Kernel: Kernel{
+			DTypes: 15424,
+			Faults: []string{"channels-last"},
+			Notes:  "Half precision accumulates in half precision.",
+			Schema: "aten::avg_pool2d.out(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::avg_pool2d.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				List: true,
@@ -32329,8 +32489,11 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::bitwise_and.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::bitwise_and.Scalar_out",
+		Kernel: Kernel{
+			DTypes: 126,
+			Schema: "aten::bitwise_and.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::bitwise_and.Scalar_out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Name: "other",
@@ -32351,8 +32514,11 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::bitwise_and.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::bitwise_and.Tensor_out",
+		Kernel: Kernel{
+			DTypes: 126,
+			Schema: "aten::bitwise_and.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::bitwise_and.Tensor_out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {Name: "other"}, {
 				Alias:  'a',
@@ -32370,8 +32536,11 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::bitwise_left_shift.Tensor_Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::bitwise_left_shift.Tensor_Scalar_out",
+		Kernel: Kernel{
+			DTypes: 124,
+			Schema: "aten::bitwise_left_shift.Tensor_Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::bitwise_left_shift.Tensor_Scalar_out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Name: "other",
@@ -32392,8 +32561,11 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::bitwise_left_shift.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::bitwise_left_shift.Tensor_out",
+		Kernel: Kernel{
+			DTypes: 124,
+			Schema: "aten::bitwise_left_shift.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::bitwise_left_shift.Tensor_out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {Name: "other"}, {
 				Alias:  'a',
@@ -32411,8 +32583,11 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::bitwise_not.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::bitwise_not.out",
+		Kernel: Kernel{
+			DTypes: 126,
+			Schema: "aten::bitwise_not.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::bitwise_not.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Alias:  'a',
@@ -32430,8 +32605,11 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::bitwise_or.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::bitwise_or.Scalar_out",
+		Kernel: Kernel{
+			DTypes: 126,
+			Schema: "aten::bitwise_or.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::bitwise_or.Scalar_out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Name: "other",
@@ -32452,8 +32630,11 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::bitwise_or.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::bitwise_or.Tensor_out",
+		Kernel: Kernel{
+			DTypes: 126,
+			Schema: "aten::bitwise_or.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::bitwise_or.Tensor_out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {Name: "other"}, {
 				Alias:  'a',
@@ -32471,8 +32652,11 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::bitwise_right_shift.Tensor_Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::bitwise_right_shift.Tensor_Scalar_out",
+		Kernel: Kernel{
+			DTypes: 124,
+			Schema: "aten::bitwise_right_shift.Tensor_Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::bitwise_right_shift.Tensor_Scalar_out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Name: "other",
@@ -32493,8 +32677,11 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::bitwise_right_shift.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::bitwise_right_shift.Tensor_out",
+		Kernel: Kernel{
+			DTypes: 124,
+			Schema: "aten::bitwise_right_shift.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::bitwise_right_shift.Tensor_out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {Name: "other"}, {
 				Alias:  'a',
@@ -32512,8 +32699,11 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::bitwise_xor.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::bitwise_xor.Scalar_out",
+		Kernel: Kernel{
+			DTypes: 126,
+			Schema: "aten::bitwise_xor.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::bitwise_xor.Scalar_out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Name: "other",
@@ -32534,8 +32724,11 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::bitwise_xor.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::bitwise_xor.Tensor_out",
+		Kernel: Kernel{
+			DTypes: 126,
+			Schema: "aten::bitwise_xor.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::bitwise_xor.Tensor_out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {Name: "other"}, {
 				Alias:  'a',
@@ -32553,8 +32746,11 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::bmm.out(Tensor self, Tensor mat2, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::bmm.out",
+		Kernel: Kernel{
+			DTypes: 113788,
+			Schema: "aten::bmm.out(Tensor self, Tensor mat2, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::bmm.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {Name: "mat2"}, {
 				Alias:  'a',
@@ -32572,8 +32768,13 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::cat.out(Tensor[] tensors, int dim=0, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::cat.out",
+		Kernel: Kernel{
+			DTypes: 113790,
+			Faults: []string{"channels-last", "mixed-dtype"},
+			Notes:  "Inputs of unlike types are not converted: int32 with float32 copies the bits. A complex list with an empty tensor gives zeros.",
+			Schema: "aten::cat.out(Tensor[] tensors, int dim=0, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::cat.out",
 		Schema: Schema{
 			Args: []Arg{{
 				List: true,
@@ -32599,8 +32800,11 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::ceil.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::ceil.out",
+		Kernel: Kernel{
+			DTypes: 15484,
+			Schema: "aten::ceil.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::ceil.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Alias:  'a',
@@ -32618,8 +32822,11 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::clamp.Tensor_out(Tensor self, Tensor? min=None, Tensor? max=None, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::clamp.Tensor_out",
+		Kernel: Kernel{
+			DTypes: 15484,
+			Schema: "aten::clamp.Tensor_out(Tensor self, Tensor? min=None, Tensor? max=None, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::clamp.Tensor_out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Default:    "None",
@@ -32647,8 +32854,14 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::clamp.out(Tensor self, Scalar? min=None, Scalar? max=None, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::clamp.out",
+		Kernel: Kernel{
+			DTypes: 15486,
+			Faults: []string{"scalar-range"},
+			Notes:  "Bounds outside the range of an integer type are refused.",
+			Out:    15484,
+			Schema: "aten::clamp.out(Tensor self, Scalar? min=None, Scalar? max=None, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::clamp.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Default:    "None",
@@ -32678,8 +32891,11 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::clone.out(Tensor self, *, MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::clone.out",
+		Kernel: Kernel{
+			DTypes: 507902,
+			Schema: "aten::clone.out(Tensor self, *, MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::clone.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Default:    "None",
@@ -32704,8 +32920,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::constant_pad_nd.out(Tensor self, int[] pad, Scalar value=0, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::constant_pad_nd.out",
+		Kernel: Kernel{
+			DTypes: 15486,
+			Faults: []string{"channels-last", "negative-pad"},
+			Schema: "aten::constant_pad_nd.out(Tensor self, SymInt[] pad, Scalar value=0, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::constant_pad_nd.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				List: true,
@@ -32732,8 +32952,13 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::convolution.out(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::convolution.out",
+		Kernel: Kernel{
+			DTypes: 15424,
+			Faults: []string{"rank-over-4"},
+			Notes:  "Half precision accumulates in half precision. Inputs of 3 or 4 dimensions only.",
+			Schema: "aten::convolution.out(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::convolution.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "input"}, {Name: "weight"}, {
 				Name: "bias",
@@ -32776,8 +33001,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::convolution_backward.out(Tensor grad_output, Tensor input, Tensor weight, int[]? bias_sizes, int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups, bool[3] output_mask, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))"},
-		Name:   "aten::convolution_backward.out",
+		Kernel: Kernel{
+			DTypes: 15360,
+			Notes:  "Not measured.",
+			Schema: "aten::convolution_backward.out(Tensor grad_output, Tensor input, Tensor weight, SymInt[]? bias_sizes, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups, bool[3] output_mask, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))",
+		},
+		Name: "aten::convolution_backward.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "grad_output"}, {Name: "input"}, {Name: "weight"}, {
 				List: true,
@@ -32843,8 +33072,11 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::copy.out(Tensor self, Tensor src, bool non_blocking=False, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::copy.out",
+		Kernel: Kernel{
+			DTypes: 15486,
+			Schema: "aten::copy.out(Tensor self, Tensor src, bool non_blocking=False, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::copy.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {Name: "src"}, {
 				Default:    "False",
@@ -32867,8 +33099,11 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> Tensor(a!)"},
-		Name:   "aten::copy_",
+		Kernel: Kernel{
+			DTypes: 15486,
+			Schema: "aten::copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> Tensor(a!)",
+		},
+		Name: "aten::copy_",
 		Schema: Schema{
 			Args: []Arg{{
 				Alias: 'a',
@@ -32889,8 +33124,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::cos.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::cos.out",
+		Kernel: Kernel{
+			DTypes: 15486,
+			Out:    15360,
+			Schema: "aten::cos.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::cos.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Alias:  'a',
@@ -32908,8 +33147,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::cosh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::cosh.out",
+		Kernel: Kernel{
+			DTypes: 15486,
+			Out:    15360,
+			Schema: "aten::cosh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::cosh.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Alias:  'a',
@@ -32927,8 +33170,14 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::cumsum.out(Tensor self, int dim, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::cumsum.out",
+		Kernel: Kernel{
+			DTypes: 15486,
+			Faults: []string{"channels-last", "rank-0"},
+			Notes:  "bfloat16 accumulates in bfloat16.",
+			Out:    15484,
+			Schema: "aten::cumsum.out(Tensor self, int dim, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::cumsum.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Name: "dim",
@@ -32956,8 +33205,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::detach_copy.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::detach_copy.out",
+		Kernel: Kernel{
+			DTypes: 475008,
+			Faults: []string{"channels-last"},
+			Schema: "aten::detach_copy.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::detach_copy.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Alias:  'a',
@@ -32975,8 +33228,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::diagonal_copy.out(Tensor self, int offset=0, int dim1=0, int dim2=1, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::diagonal_copy.out",
+		Kernel: Kernel{
+			DTypes: 113790,
+			Faults: []string{"channels-last"},
+			Schema: "aten::diagonal_copy.out(Tensor self, int offset=0, int dim1=0, int dim2=1, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::diagonal_copy.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Default:    "0",
@@ -33009,8 +33266,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::div.Scalar_mode_out(Tensor self, Scalar other, *, str? rounding_mode, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::div.Scalar_mode_out",
+		Kernel: Kernel{
+			DTypes: 15486,
+			Out:    15484,
+			Schema: "aten::div.Scalar_mode_out(Tensor self, Scalar other, *, str? rounding_mode, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::div.Scalar_mode_out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Name: "other",
@@ -33036,8 +33297,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::div.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::div.Scalar_out",
+		Kernel: Kernel{
+			DTypes: 15486,
+			Out:    15360,
+			Schema: "aten::div.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::div.Scalar_out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Name: "other",
@@ -33058,8 +33323,13 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::div.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::div.out",
+		Kernel: Kernel{
+			DTypes: 15486,
+			Notes:  "Complex operands are wrong when they broadcast.",
+			Out:    113664,
+			Schema: "aten::div.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::div.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {Name: "other"}, {
 				Alias:  'a',
@@ -33077,8 +33347,13 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::div.out_mode(Tensor self, Tensor other, *, str? rounding_mode, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::div.out_mode",
+		Kernel: Kernel{
+			DTypes: 15484,
+			Faults: []string{"wide-integer"},
+			Notes:  "int64 above 2^53 loses low bits when truncating.",
+			Schema: "aten::div.out_mode(Tensor self, Tensor other, *, str? rounding_mode, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::div.out_mode",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {Name: "other"}, {
 				KwOnly: true,
@@ -33101,8 +33376,11 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::elu.out(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::elu.out",
+		Kernel: Kernel{
+			DTypes: 15360,
+			Schema: "aten::elu.out(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::elu.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Default:    "1",
@@ -33135,8 +33413,11 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::embedding.out(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::embedding.out",
+		Kernel: Kernel{
+			DTypes: 507902,
+			Schema: "aten::embedding.out(Tensor weight, Tensor indices, SymInt padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::embedding.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "weight"}, {Name: "indices"}, {
 				Default:    "-1",
@@ -33169,8 +33450,11 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::empty.out(int[] size, *, MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::empty.out",
+		Kernel: Kernel{
+			Out:    48254,
+			Schema: "aten::empty.out(SymInt[] size, *, MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::empty.out",
 		Schema: Schema{
 			Args: []Arg{{
 				List: true,
@@ -33199,8 +33483,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::eq.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::eq.Scalar_out",
+		Kernel: Kernel{
+			DTypes: 15486,
+			Out:    2,
+			Schema: "aten::eq.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::eq.Scalar_out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Name: "other",
@@ -33221,8 +33509,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::eq.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::eq.Tensor_out",
+		Kernel: Kernel{
+			DTypes: 15486,
+			Out:    2,
+			Schema: "aten::eq.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::eq.Tensor_out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {Name: "other"}, {
 				Alias:  'a',
@@ -33240,8 +33532,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::erf.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::erf.out",
+		Kernel: Kernel{
+			DTypes: 15486,
+			Out:    15360,
+			Schema: "aten::erf.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::erf.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Alias:  'a',
@@ -33259,8 +33555,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::exp.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::exp.out",
+		Kernel: Kernel{
+			DTypes: 15486,
+			Out:    15360,
+			Schema: "aten::exp.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::exp.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Alias:  'a',
@@ -33278,8 +33578,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::expand_copy.out(Tensor self, int[] size, *, bool implicit=False, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::expand_copy.out",
+		Kernel: Kernel{
+			DTypes: 507902,
+			Faults: []string{"channels-last"},
+			Schema: "aten::expand_copy.out(Tensor self, SymInt[] size, *, bool implicit=False, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::expand_copy.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				List: true,
@@ -33307,8 +33611,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::expm1.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::expm1.out",
+		Kernel: Kernel{
+			DTypes: 15486,
+			Out:    15360,
+			Schema: "aten::expm1.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::expm1.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Alias:  'a',
@@ -33326,8 +33634,11 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::fill.Scalar_out(Tensor self, Scalar value, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::fill.Scalar_out",
+		Kernel: Kernel{
+			DTypes: 15486,
+			Schema: "aten::fill.Scalar_out(Tensor self, Scalar value, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::fill.Scalar_out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Name: "value",
@@ -33348,8 +33659,11 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::fill.Tensor_out(Tensor self, Tensor value, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::fill.Tensor_out",
+		Kernel: Kernel{
+			DTypes: 15486,
+			Schema: "aten::fill.Tensor_out(Tensor self, Tensor value, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::fill.Tensor_out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {Name: "value"}, {
 				Alias:  'a',
@@ -33367,8 +33681,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::flip.out(Tensor self, int[] dims, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::flip.out",
+		Kernel: Kernel{
+			DTypes: 15486,
+			Faults: []string{"channels-last"},
+			Schema: "aten::flip.out(Tensor self, int[] dims, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::flip.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				List: true,
@@ -33390,8 +33708,11 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::floor.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::floor.out",
+		Kernel: Kernel{
+			DTypes: 15484,
+			Schema: "aten::floor.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::floor.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Alias:  'a',
@@ -33409,8 +33730,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::floor_divide.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::floor_divide.out",
+		Kernel: Kernel{
+			DTypes: 15484,
+			Notes:  "Float operands that are infinite differ from torch.",
+			Schema: "aten::floor_divide.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::floor_divide.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {Name: "other"}, {
 				Alias:  'a',
@@ -33428,8 +33753,14 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::fmod.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::fmod.Scalar_out",
+		Kernel: Kernel{
+			DTypes: 15486,
+			Faults: []string{"scalar-range"},
+			Notes:  "A scalar outside the range of an integer type is wrapped.",
+			Out:    15484,
+			Schema: "aten::fmod.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::fmod.Scalar_out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Name: "other",
@@ -33450,8 +33781,11 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::fmod.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::fmod.Tensor_out",
+		Kernel: Kernel{
+			DTypes: 15484,
+			Schema: "aten::fmod.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::fmod.Tensor_out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {Name: "other"}, {
 				Alias:  'a',
@@ -33469,8 +33803,11 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::full.out(int[] size, Scalar fill_value, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::full.out",
+		Kernel: Kernel{
+			Out:    15486,
+			Schema: "aten::full.out(SymInt[] size, Scalar fill_value, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::full.out",
 		Schema: Schema{
 			Args: []Arg{{
 				List: true,
@@ -33495,8 +33832,13 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::full_like.out(Tensor self, Scalar fill_value, *, MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::full_like.out",
+		Kernel: Kernel{
+			DTypes: 48254,
+			Faults: []string{"channels-last"},
+			Out:    15486,
+			Schema: "aten::full_like.out(Tensor self, Scalar fill_value, *, MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::full_like.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Name: "fill_value",
@@ -33524,8 +33866,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::gather.out(Tensor self, int dim, Tensor index, *, bool sparse_grad=False, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::gather.out",
+		Kernel: Kernel{
+			DTypes: 15486,
+			Faults: []string{"channels-last", "index-int64"},
+			Schema: "aten::gather.out(Tensor self, int dim, Tensor index, *, bool sparse_grad=False, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::gather.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Name: "dim",
@@ -33552,8 +33898,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::ge.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::ge.Scalar_out",
+		Kernel: Kernel{
+			DTypes: 15486,
+			Out:    2,
+			Schema: "aten::ge.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::ge.Scalar_out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Name: "other",
@@ -33574,8 +33924,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::ge.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::ge.Tensor_out",
+		Kernel: Kernel{
+			DTypes: 15486,
+			Out:    2,
+			Schema: "aten::ge.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::ge.Tensor_out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {Name: "other"}, {
 				Alias:  'a',
@@ -33593,11 +33947,14 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::gelu.out(Tensor self, *, str approximate=\"none\", Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::gelu.out",
+		Kernel: Kernel{
+			DTypes: 15360,
+			Schema: "aten::gelu.out(Tensor self, *, str approximate='none', Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::gelu.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
-				Default:    "\"none\"",
+				Default:    "'none'",
 				HasDefault: true,
 				KwOnly:     true,
 				Name:       "approximate",
@@ -33618,8 +33975,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::glu.out(Tensor self, int dim=-1, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::glu.out",
+		Kernel: Kernel{
+			DTypes: 15360,
+			Faults: []string{"channels-last"},
+			Schema: "aten::glu.out(Tensor self, int dim=-1, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::glu.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Default:    "-1",
@@ -33642,8 +34003,13 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::grid_sampler_2d.out(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::grid_sampler_2d.out",
+		Kernel: Kernel{
+			DTypes: 15360,
+			Faults: []string{"channels-last"},
+			Notes:  "A NaN in the grid reads as outside; half precision computes in half precision.",
+			Schema: "aten::grid_sampler_2d.out(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::grid_sampler_2d.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "input"}, {Name: "grid"}, {
 				Name: "interpolation_mode",
@@ -33670,8 +34036,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::gt.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::gt.Scalar_out",
+		Kernel: Kernel{
+			DTypes: 15486,
+			Out:    2,
+			Schema: "aten::gt.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::gt.Scalar_out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Name: "other",
@@ -33692,8 +34062,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::gt.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::gt.Tensor_out",
+		Kernel: Kernel{
+			DTypes: 15486,
+			Out:    2,
+			Schema: "aten::gt.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::gt.Tensor_out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {Name: "other"}, {
 				Alias:  'a',
@@ -33711,8 +34085,11 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::hardtanh.out(Tensor self, Scalar min_val=-1, Scalar max_val=1, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::hardtanh.out",
+		Kernel: Kernel{
+			DTypes: 15484,
+			Schema: "aten::hardtanh.out(Tensor self, Scalar min_val=-1, Scalar max_val=1, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::hardtanh.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Default:    "-1",
@@ -33740,8 +34117,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::index.Tensor_out(Tensor self, Tensor?[] indices, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::index.Tensor_out",
+		Kernel: Kernel{
+			DTypes: 48254,
+			Faults: []string{"channels-last"},
+			Schema: "aten::index.Tensor_out(Tensor self, Tensor?[] indices, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::index.Tensor_out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				ElemOpt: true,
@@ -33763,8 +34144,11 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::index_put.out(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::index_put.out",
+		Kernel: Kernel{
+			DTypes: 15486,
+			Schema: "aten::index_put.out(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::index_put.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				ElemOpt: true,
@@ -33791,8 +34175,11 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::index_put_(Tensor(a!) self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor(a!)"},
-		Name:   "aten::index_put_",
+		Kernel: Kernel{
+			DTypes: 15486,
+			Schema: "aten::index_put_(Tensor(a!) self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor(a!)",
+		},
+		Name: "aten::index_put_",
 		Schema: Schema{
 			Args: []Arg{{
 				Alias: 'a',
@@ -33817,8 +34204,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::index_select.out(Tensor self, int dim, Tensor index, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::index_select.out",
+		Kernel: Kernel{
+			DTypes: 507902,
+			Faults: []string{"channels-last"},
+			Schema: "aten::index_select.out(Tensor self, int dim, Tensor index, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::index_select.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Name: "dim",
@@ -33839,8 +34230,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::isinf.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::isinf.out",
+		Kernel: Kernel{
+			DTypes: 15486,
+			Out:    2,
+			Schema: "aten::isinf.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::isinf.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Alias:  'a',
@@ -33858,8 +34253,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::isnan.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::isnan.out",
+		Kernel: Kernel{
+			DTypes: 15486,
+			Out:    2,
+			Schema: "aten::isnan.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::isnan.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Alias:  'a',
@@ -33877,8 +34276,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::le.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::le.Scalar_out",
+		Kernel: Kernel{
+			DTypes: 15486,
+			Out:    2,
+			Schema: "aten::le.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::le.Scalar_out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Name: "other",
@@ -33899,8 +34302,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::le.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::le.Tensor_out",
+		Kernel: Kernel{
+			DTypes: 15486,
+			Out:    2,
+			Schema: "aten::le.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::le.Tensor_out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {Name: "other"}, {
 				Alias:  'a',
@@ -33918,8 +34325,11 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::leaky_relu.out(Tensor self, Scalar negative_slope=0.01, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::leaky_relu.out",
+		Kernel: Kernel{
+			DTypes: 15360,
+			Schema: "aten::leaky_relu.out(Tensor self, Scalar negative_slope=0.01, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::leaky_relu.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Default:    "0.01",
@@ -33942,8 +34352,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::lift_fresh_copy.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::lift_fresh_copy.out",
+		Kernel: Kernel{
+			DTypes: 463808,
+			Faults: []string{"channels-last"},
+			Schema: "aten::lift_fresh_copy.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::lift_fresh_copy.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Alias:  'a',
@@ -33961,8 +34375,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::linear.out(Tensor input, Tensor weight, Tensor? bias=None, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::linear.out",
+		Kernel: Kernel{
+			DTypes: 15360,
+			Faults: []string{"channels-last"},
+			Schema: "aten::linear.out(Tensor input, Tensor weight, Tensor? bias=None, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::linear.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "input"}, {Name: "weight"}, {
 				Default:    "None",
@@ -33985,8 +34403,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::log.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::log.out",
+		Kernel: Kernel{
+			DTypes: 15486,
+			Out:    15360,
+			Schema: "aten::log.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::log.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Alias:  'a',
@@ -34004,8 +34426,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::log10.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::log10.out",
+		Kernel: Kernel{
+			DTypes: 15486,
+			Out:    15360,
+			Schema: "aten::log10.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::log10.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Alias:  'a',
@@ -34023,8 +34449,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::log1p.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::log1p.out",
+		Kernel: Kernel{
+			DTypes: 15486,
+			Out:    15360,
+			Schema: "aten::log1p.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::log1p.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Alias:  'a',
@@ -34042,8 +34472,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::log2.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::log2.out",
+		Kernel: Kernel{
+			DTypes: 15486,
+			Out:    15360,
+			Schema: "aten::log2.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::log2.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Alias:  'a',
@@ -34061,8 +34495,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::logical_and.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::logical_and.out",
+		Kernel: Kernel{
+			DTypes: 15486,
+			Out:    2,
+			Schema: "aten::logical_and.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::logical_and.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {Name: "other"}, {
 				Alias:  'a',
@@ -34080,8 +34518,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::logical_not.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::logical_not.out",
+		Kernel: Kernel{
+			DTypes: 15486,
+			Out:    2,
+			Schema: "aten::logical_not.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::logical_not.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Alias:  'a',
@@ -34099,8 +34541,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::logical_or.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::logical_or.out",
+		Kernel: Kernel{
+			DTypes: 15486,
+			Out:    2,
+			Schema: "aten::logical_or.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::logical_or.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {Name: "other"}, {
 				Alias:  'a',
@@ -34118,8 +34564,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::logical_xor.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::logical_xor.out",
+		Kernel: Kernel{
+			DTypes: 15486,
+			Out:    2,
+			Schema: "aten::logical_xor.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::logical_xor.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {Name: "other"}, {
 				Alias:  'a',
@@ -34137,8 +34587,13 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::logit.out(Tensor self, float? eps=None, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::logit.out",
+		Kernel: Kernel{
+			DTypes: 12414,
+			Notes:  "Half precision is refused.",
+			Out:    12288,
+			Schema: "aten::logit.out(Tensor self, float? eps=None, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::logit.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Default:    "None",
@@ -34162,8 +34617,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::lt.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::lt.Scalar_out",
+		Kernel: Kernel{
+			DTypes: 15486,
+			Out:    2,
+			Schema: "aten::lt.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::lt.Scalar_out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Name: "other",
@@ -34184,8 +34643,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::lt.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::lt.Tensor_out",
+		Kernel: Kernel{
+			DTypes: 15486,
+			Out:    2,
+			Schema: "aten::lt.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::lt.Tensor_out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {Name: "other"}, {
 				Alias:  'a',
@@ -34203,8 +34666,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::masked_fill.Scalar_out(Tensor self, Tensor mask, Scalar value, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::masked_fill.Scalar_out",
+		Kernel: Kernel{
+			DTypes: 15360,
+			Faults: []string{"channels-last"},
+			Schema: "aten::masked_fill.Scalar_out(Tensor self, Tensor mask, Scalar value, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::masked_fill.Scalar_out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {Name: "mask"}, {
 				Name: "value",
@@ -34225,8 +34692,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::masked_scatter.out(Tensor self, Tensor mask, Tensor source, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::masked_scatter.out",
+		Kernel: Kernel{
+			DTypes: 15486,
+			Faults: []string{"channels-last"},
+			Schema: "aten::masked_scatter.out(Tensor self, Tensor mask, Tensor source, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::masked_scatter.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {Name: "mask"}, {Name: "source"}, {
 				Alias:  'a',
@@ -34244,8 +34715,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::masked_select.out(Tensor self, Tensor mask, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::masked_select.out",
+		Kernel: Kernel{
+			DTypes: 15486,
+			Faults: []string{"channels-last"},
+			Schema: "aten::masked_select.out(Tensor self, Tensor mask, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::masked_select.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {Name: "mask"}, {
 				Alias:  'a',
@@ -34263,8 +34738,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::max.dim_max(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) max, Tensor(b!) max_values) -> (Tensor(a!) values, Tensor(b!) indices)"},
-		Name:   "aten::max.dim_max",
+		Kernel: Kernel{
+			DTypes: 15486,
+			Faults: []string{"channels-last"},
+			Schema: "aten::max.dim_max(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) max, Tensor(b!) max_values) -> (Tensor(a!) values, Tensor(b!) indices)",
+		},
+		Name: "aten::max.dim_max",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Name: "dim",
@@ -34300,8 +34779,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::max.unary_out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::max.unary_out",
+		Kernel: Kernel{
+			DTypes: 15486,
+			Faults: []string{"channels-last"},
+			Schema: "aten::max.unary_out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::max.unary_out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Alias:  'a',
@@ -34319,8 +34802,13 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::max_pool2d_with_indices.out(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False, *, Tensor(a!) out, Tensor(b!) indices) -> (Tensor(a!), Tensor(b!))"},
-		Name:   "aten::max_pool2d_with_indices.out",
+		Kernel: Kernel{
+			DTypes: 15484,
+			Faults: []string{"nan"},
+			Notes:  "A NaN in a window is passed over; torch returns it.",
+			Schema: "aten::max_pool2d_with_indices.out(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False, *, Tensor(a!) out, Tensor(b!) indices) -> (Tensor(a!), Tensor(b!))",
+		},
+		Name: "aten::max_pool2d_with_indices.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				List: true,
@@ -34377,8 +34865,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::max_pool2d_with_indices_backward.grad_input(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, int[2] padding, int[2] dilation, bool ceil_mode, Tensor indices, *, Tensor(a!) grad_input) -> Tensor(a!)"},
-		Name:   "aten::max_pool2d_with_indices_backward.grad_input",
+		Kernel: Kernel{
+			DTypes: 15360,
+			Faults: []string{"channels-last"},
+			Schema: "aten::max_pool2d_with_indices_backward.grad_input(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, int[2] padding, int[2] dilation, bool ceil_mode, Tensor indices, *, Tensor(a!) grad_input) -> Tensor(a!)",
+		},
+		Name: "aten::max_pool2d_with_indices_backward.grad_input",
 		Schema: Schema{
 			Args: []Arg{{Name: "grad_output"}, {Name: "self"}, {
 				List: true,
@@ -34419,8 +34911,11 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::maximum.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::maximum.out",
+		Kernel: Kernel{
+			DTypes: 15486,
+			Schema: "aten::maximum.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::maximum.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {Name: "other"}, {
 				Alias:  'a',
@@ -34438,8 +34933,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::mean.dtype_out(Tensor self, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::mean.dtype_out",
+		Kernel: Kernel{
+			DTypes: 15360,
+			Faults: []string{"channels-last"},
+			Schema: "aten::mean.dtype_out(Tensor self, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::mean.dtype_out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Default:    "None",
@@ -34464,8 +34963,13 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::mean.out(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::mean.out",
+		Kernel: Kernel{
+			DTypes: 15486,
+			Faults: []string{"channels-last"},
+			Out:    15360,
+			Schema: "aten::mean.out(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::mean.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				List: true,
@@ -34501,8 +35005,11 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::min.dim_min(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) min, Tensor(b!) min_indices) -> (Tensor(a!) values, Tensor(b!) indices)"},
-		Name:   "aten::min.dim_min",
+		Kernel: Kernel{
+			DTypes: 15486,
+			Schema: "aten::min.dim_min(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) min, Tensor(b!) min_indices) -> (Tensor(a!) values, Tensor(b!) indices)",
+		},
+		Name: "aten::min.dim_min",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Name: "dim",
@@ -34538,8 +35045,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::min.unary_out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::min.unary_out",
+		Kernel: Kernel{
+			DTypes: 15486,
+			Faults: []string{"channels-last"},
+			Schema: "aten::min.unary_out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::min.unary_out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Alias:  'a',
@@ -34557,8 +35068,11 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::minimum.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::minimum.out",
+		Kernel: Kernel{
+			DTypes: 15486,
+			Schema: "aten::minimum.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::minimum.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {Name: "other"}, {
 				Alias:  'a',
@@ -34576,8 +35090,11 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::mm.out(Tensor self, Tensor mat2, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::mm.out",
+		Kernel: Kernel{
+			DTypes: 15484,
+			Schema: "aten::mm.out(Tensor self, Tensor mat2, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::mm.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {Name: "mat2"}, {
 				Alias:  'a',
@@ -34595,8 +35112,11 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::mul.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::mul.Scalar_out",
+		Kernel: Kernel{
+			DTypes: 15486,
+			Schema: "aten::mul.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::mul.Scalar_out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Name: "other",
@@ -34617,8 +35137,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::mul.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::mul.out",
+		Kernel: Kernel{
+			DTypes: 15486,
+			Out:    113790,
+			Schema: "aten::mul.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::mul.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {Name: "other"}, {
 				Alias:  'a',
@@ -34636,8 +35160,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::narrow_copy.out(Tensor self, int dim, int start, int length, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::narrow_copy.out",
+		Kernel: Kernel{
+			DTypes: 507902,
+			Faults: []string{"channels-last", "negative-dim"},
+			Schema: "aten::narrow_copy.out(Tensor self, int dim, SymInt start, SymInt length, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::narrow_copy.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Name: "dim",
@@ -34664,8 +35192,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::native_dropout.out(Tensor input, float p, bool? train, *, Tensor(a!) out0, Tensor(b!) out1) -> (Tensor(a!), Tensor(b!))"},
-		Name:   "aten::native_dropout.out",
+		Kernel: Kernel{
+			DTypes: 475008,
+			Notes:  "Training draws random numbers.",
+			Schema: "aten::native_dropout.out(Tensor input, float p, bool? train, *, Tensor(a!) out0, Tensor(b!) out1) -> (Tensor(a!), Tensor(b!))",
+		},
+		Name: "aten::native_dropout.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "input"}, {
 				Name: "p",
@@ -34698,8 +35230,13 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::native_group_norm.out(Tensor input, Tensor? weight, Tensor? bias, int N, int C, int HxW, int group, float eps, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))"},
-		Name:   "aten::native_group_norm.out",
+		Kernel: Kernel{
+			DTypes: 15360,
+			Faults: []string{"channels-last", "mixed-dtype"},
+			Notes:  "float64 computes eps in float32. Weight and bias must have the input's type.",
+			Schema: "aten::native_group_norm.out(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, SymInt HxW, int group, float eps, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))",
+		},
+		Name: "aten::native_group_norm.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "input"}, {
 				Name: "weight",
@@ -34754,8 +35291,13 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::native_layer_norm.out(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))"},
-		Name:   "aten::native_layer_norm.out",
+		Kernel: Kernel{
+			DTypes: 15360,
+			Faults: []string{"channels-last", "mixed-dtype"},
+			Notes:  "float64 computes eps in float32. Weight and bias must have the input's type.",
+			Schema: "aten::native_layer_norm.out(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, float eps, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))",
+		},
+		Name: "aten::native_layer_norm.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "input"}, {
 				List: true,
@@ -34802,8 +35344,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::ne.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::ne.Scalar_out",
+		Kernel: Kernel{
+			DTypes: 15486,
+			Out:    2,
+			Schema: "aten::ne.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::ne.Scalar_out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Name: "other",
@@ -34824,8 +35370,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::ne.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::ne.Tensor_out",
+		Kernel: Kernel{
+			DTypes: 15486,
+			Out:    2,
+			Schema: "aten::ne.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::ne.Tensor_out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {Name: "other"}, {
 				Alias:  'a',
@@ -34843,8 +35393,11 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::neg.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::neg.out",
+		Kernel: Kernel{
+			DTypes: 15484,
+			Schema: "aten::neg.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::neg.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Alias:  'a',
@@ -34862,8 +35415,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::nonzero.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::nonzero.out",
+		Kernel: Kernel{
+			DTypes: 15486,
+			Out:    64,
+			Schema: "aten::nonzero.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::nonzero.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Alias:  'a',
@@ -34881,8 +35438,11 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::ones.out(int[] size, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::ones.out",
+		Kernel: Kernel{
+			Out:    15486,
+			Schema: "aten::ones.out(SymInt[] size, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::ones.out",
 		Schema: Schema{
 			Args: []Arg{{
 				List: true,
@@ -34904,8 +35464,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::permute_copy.out(Tensor self, int[] dims, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::permute_copy.out",
+		Kernel: Kernel{
+			DTypes: 113790,
+			Faults: []string{"channels-last"},
+			Schema: "aten::permute_copy.out(Tensor self, int[] dims, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::permute_copy.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				List: true,
@@ -34927,8 +35491,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::pixel_shuffle.out(Tensor self, int upscale_factor, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::pixel_shuffle.out",
+		Kernel: Kernel{
+			DTypes: 113790,
+			Faults: []string{"channels-last"},
+			Schema: "aten::pixel_shuffle.out(Tensor self, int upscale_factor, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::pixel_shuffle.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Name: "upscale_factor",
@@ -34949,8 +35517,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::pixel_unshuffle.out(Tensor self, int downscale_factor, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::pixel_unshuffle.out",
+		Kernel: Kernel{
+			DTypes: 507902,
+			Faults: []string{"channels-last"},
+			Schema: "aten::pixel_unshuffle.out(Tensor self, int downscale_factor, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::pixel_unshuffle.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Name: "downscale_factor",
@@ -34971,8 +35543,13 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::pow.Scalar_out(Scalar self, Tensor exponent, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::pow.Scalar_out",
+		Kernel: Kernel{
+			DTypes: 15486,
+			Faults: []string{"channels-last"},
+			Out:    15484,
+			Schema: "aten::pow.Scalar_out(Scalar self, Tensor exponent, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::pow.Scalar_out",
 		Schema: Schema{
 			Args: []Arg{{
 				Name: "self",
@@ -34993,8 +35570,14 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::pow.Tensor_Scalar_out(Tensor self, Scalar exponent, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::pow.Tensor_Scalar_out",
+		Kernel: Kernel{
+			DTypes: 15486,
+			Faults: []string{"wide-integer"},
+			Notes:  "int64 above 2^53 loses low bits.",
+			Out:    15484,
+			Schema: "aten::pow.Tensor_Scalar_out(Tensor self, Scalar exponent, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::pow.Tensor_Scalar_out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Name: "exponent",
@@ -35015,8 +35598,13 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::pow.Tensor_Tensor_out(Tensor self, Tensor exponent, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::pow.Tensor_Tensor_out",
+		Kernel: Kernel{
+			DTypes: 15484,
+			Faults: []string{"negative-exponent"},
+			Notes:  "Integers with a negative exponent give the lowest value, torch gives 0.",
+			Schema: "aten::pow.Tensor_Tensor_out(Tensor self, Tensor exponent, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::pow.Tensor_Tensor_out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {Name: "exponent"}, {
 				Alias:  'a',
@@ -35034,8 +35622,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::prod.int_out(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::prod.int_out",
+		Kernel: Kernel{
+			DTypes: 15486,
+			Out:    15424,
+			Schema: "aten::prod.int_out(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::prod.int_out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Name: "dim",
@@ -35068,8 +35660,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::prod.out(Tensor self, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::prod.out",
+		Kernel: Kernel{
+			DTypes: 15486,
+			Out:    15424,
+			Schema: "aten::prod.out(Tensor self, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::prod.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Default:    "None",
@@ -35094,8 +35690,11 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::rand.out(int[] size, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::rand.out",
+		Kernel: Kernel{
+			Out:    15360,
+			Schema: "aten::rand.out(SymInt[] size, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::rand.out",
 		Schema: Schema{
 			Args: []Arg{{
 				List: true,
@@ -35117,8 +35716,11 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::randn.out(int[] size, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::randn.out",
+		Kernel: Kernel{
+			Out:    15360,
+			Schema: "aten::randn.out(SymInt[] size, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::randn.out",
 		Schema: Schema{
 			Args: []Arg{{
 				List: true,
@@ -35140,8 +35742,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::reciprocal.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::reciprocal.out",
+		Kernel: Kernel{
+			DTypes: 15486,
+			Out:    15360,
+			Schema: "aten::reciprocal.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::reciprocal.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Alias:  'a',
@@ -35159,8 +35765,11 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::reflection_pad1d.out(Tensor self, int[2] padding, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::reflection_pad1d.out",
+		Kernel: Kernel{
+			DTypes: 113788,
+			Schema: "aten::reflection_pad1d.out(Tensor self, SymInt[2] padding, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::reflection_pad1d.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				List: true,
@@ -35183,8 +35792,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::reflection_pad2d.out(Tensor self, int[4] padding, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::reflection_pad2d.out",
+		Kernel: Kernel{
+			DTypes: 113788,
+			Faults: []string{"channels-last"},
+			Schema: "aten::reflection_pad2d.out(Tensor self, SymInt[4] padding, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::reflection_pad2d.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				List: true,
@@ -35207,8 +35820,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::reflection_pad3d.out(Tensor self, int[6] padding, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::reflection_pad3d.out",
+		Kernel: Kernel{
+			DTypes: 113788,
+			Faults: []string{"channels-last"},
+			Schema: "aten::reflection_pad3d.out(Tensor self, SymInt[6] padding, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::reflection_pad3d.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				List: true,
@@ -35231,8 +35848,11 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::relu.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::relu.out",
+		Kernel: Kernel{
+			DTypes: 15484,
+			Schema: "aten::relu.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::relu.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Alias:  'a',
@@ -35250,8 +35870,14 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::remainder.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::remainder.Scalar_out",
+		Kernel: Kernel{
+			DTypes: 15486,
+			Faults: []string{"sign-of-dividend"},
+			Notes:  "Integers follow the sign of the dividend.",
+			Out:    15428,
+			Schema: "aten::remainder.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::remainder.Scalar_out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Name: "other",
@@ -35272,8 +35898,13 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::remainder.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::remainder.Tensor_out",
+		Kernel: Kernel{
+			DTypes: 15484,
+			Faults: []string{"sign-of-dividend"},
+			Notes:  "Integers follow the sign of the dividend.",
+			Schema: "aten::remainder.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::remainder.Tensor_out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {Name: "other"}, {
 				Alias:  'a',
@@ -35291,8 +35922,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::repeat.out(Tensor self, int[] repeats, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::repeat.out",
+		Kernel: Kernel{
+			DTypes: 507902,
+			Faults: []string{"channels-last"},
+			Schema: "aten::repeat.out(Tensor self, SymInt[] repeats, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::repeat.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				List: true,
@@ -35314,8 +35949,11 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::repeat_interleave.Tensor_out(Tensor repeats, *, int? output_size=None, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::repeat_interleave.Tensor_out",
+		Kernel: Kernel{
+			DTypes: 64,
+			Schema: "aten::repeat_interleave.Tensor_out(Tensor repeats, *, SymInt? output_size=None, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::repeat_interleave.Tensor_out",
 		Schema: Schema{
 			Args: []Arg{{Name: "repeats"}, {
 				Default:    "None",
@@ -35340,8 +35978,11 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::replication_pad1d.out(Tensor self, int[2] padding, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::replication_pad1d.out",
+		Kernel: Kernel{
+			DTypes: 113788,
+			Schema: "aten::replication_pad1d.out(Tensor self, SymInt[2] padding, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::replication_pad1d.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				List: true,
@@ -35364,8 +36005,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::replication_pad2d.out(Tensor self, int[4] padding, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::replication_pad2d.out",
+		Kernel: Kernel{
+			DTypes: 113788,
+			Faults: []string{"channels-last"},
+			Schema: "aten::replication_pad2d.out(Tensor self, SymInt[4] padding, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::replication_pad2d.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				List: true,
@@ -35388,8 +36033,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::replication_pad3d.out(Tensor self, int[6] padding, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::replication_pad3d.out",
+		Kernel: Kernel{
+			DTypes: 113788,
+			Faults: []string{"channels-last"},
+			Schema: "aten::replication_pad3d.out(Tensor self, SymInt[6] padding, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::replication_pad3d.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				List: true,
@@ -35412,8 +36061,13 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::roll.out(Tensor self, int[1] shifts, int[1] dims=[], *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::roll.out",
+		Kernel: Kernel{
+			DTypes: 475134,
+			Faults: []string{"channels-last", "no-dims"},
+			Notes:  "Every shift needs its dimension: a roll of the flattened tensor is refused.",
+			Schema: "aten::roll.out(Tensor self, SymInt[1] shifts, int[1] dims=[], *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::roll.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				List: true,
@@ -35443,8 +36097,11 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::round.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::round.out",
+		Kernel: Kernel{
+			DTypes: 15484,
+			Schema: "aten::round.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::round.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Alias:  'a',
@@ -35462,8 +36119,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::rsqrt.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::rsqrt.out",
+		Kernel: Kernel{
+			DTypes: 15486,
+			Out:    15360,
+			Schema: "aten::rsqrt.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::rsqrt.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Alias:  'a',
@@ -35481,8 +36142,11 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::rsub.Scalar_out(Tensor self, Scalar other, Scalar alpha=1, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::rsub.Scalar_out",
+		Kernel: Kernel{
+			DTypes: 15484,
+			Schema: "aten::rsub.Scalar_out(Tensor self, Scalar other, Scalar alpha=1, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::rsub.Scalar_out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Name: "other",
@@ -35508,8 +36172,11 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::scalar_tensor.out(Scalar s, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::scalar_tensor.out",
+		Kernel: Kernel{
+			Out:    15486,
+			Schema: "aten::scalar_tensor.out(Scalar s, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::scalar_tensor.out",
 		Schema: Schema{
 			Args: []Arg{{
 				Name: "s",
@@ -35530,8 +36197,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::scatter.src_out(Tensor self, int dim, Tensor index, Tensor src, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::scatter.src_out",
+		Kernel: Kernel{
+			DTypes: 15486,
+			Faults: []string{"channels-last", "index-int64"},
+			Schema: "aten::scatter.src_out(Tensor self, int dim, Tensor index, Tensor src, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::scatter.src_out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Name: "dim",
@@ -35552,8 +36223,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::scatter.value_out(Tensor self, int dim, Tensor index, Scalar value, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::scatter.value_out",
+		Kernel: Kernel{
+			DTypes: 64,
+			Faults: []string{"channels-last", "index-int64"},
+			Schema: "aten::scatter.value_out(Tensor self, int dim, Tensor index, Scalar value, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::scatter.value_out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Name: "dim",
@@ -35577,8 +36252,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::scatter_add.out(Tensor self, int dim, Tensor index, Tensor src, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::scatter_add.out",
+		Kernel: Kernel{
+			DTypes: 15486,
+			Faults: []string{"index-int64"},
+			Schema: "aten::scatter_add.out(Tensor self, int dim, Tensor index, Tensor src, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::scatter_add.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Name: "dim",
@@ -35599,8 +36278,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::select_copy.int_out(Tensor self, int dim, int index, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::select_copy.int_out",
+		Kernel: Kernel{
+			DTypes: 507902,
+			Faults: []string{"channels-last"},
+			Schema: "aten::select_copy.int_out(Tensor self, int dim, SymInt index, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::select_copy.int_out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Name: "dim",
@@ -35624,8 +36307,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::select_scatter.out(Tensor self, Tensor src, int dim, int index, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::select_scatter.out",
+		Kernel: Kernel{
+			DTypes: 15486,
+			Faults: []string{"channels-last"},
+			Schema: "aten::select_scatter.out(Tensor self, Tensor src, int dim, SymInt index, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::select_scatter.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {Name: "src"}, {
 				Name: "dim",
@@ -35649,8 +36336,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::sigmoid.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::sigmoid.out",
+		Kernel: Kernel{
+			DTypes: 15486,
+			Out:    15360,
+			Schema: "aten::sigmoid.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::sigmoid.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Alias:  'a',
@@ -35668,8 +36359,13 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::sign.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::sign.out",
+		Kernel: Kernel{
+			DTypes: 15486,
+			Faults: []string{"nan"},
+			Notes:  "The sign of a NaN is NaN; torch gives 0.",
+			Schema: "aten::sign.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::sign.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Alias:  'a',
@@ -35687,8 +36383,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::sin.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::sin.out",
+		Kernel: Kernel{
+			DTypes: 15486,
+			Out:    15360,
+			Schema: "aten::sin.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::sin.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Alias:  'a',
@@ -35706,8 +36406,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::sinh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::sinh.out",
+		Kernel: Kernel{
+			DTypes: 15486,
+			Out:    15360,
+			Schema: "aten::sinh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::sinh.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Alias:  'a',
@@ -35725,8 +36429,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::slice_copy.Tensor_out(Tensor self, int dim=0, int? start=None, int? end=None, int step=1, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::slice_copy.Tensor_out",
+		Kernel: Kernel{
+			DTypes: 507902,
+			Faults: []string{"channels-last"},
+			Schema: "aten::slice_copy.Tensor_out(Tensor self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::slice_copy.Tensor_out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Default:    "0",
@@ -35766,8 +36474,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::slice_scatter.out(Tensor self, Tensor src, int dim=0, int? start=None, int? end=None, int step=1, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::slice_scatter.out",
+		Kernel: Kernel{
+			DTypes: 15486,
+			Faults: []string{"channels-last"},
+			Schema: "aten::slice_scatter.out(Tensor self, Tensor src, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::slice_scatter.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {Name: "src"}, {
 				Default:    "0",
@@ -35807,8 +36519,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::split_copy.Tensor_out(Tensor self, int split_size, int dim=0, *, Tensor(a!)[] out) -> ()"},
-		Name:   "aten::split_copy.Tensor_out",
+		Kernel: Kernel{
+			DTypes: 15486,
+			Faults: []string{"channels-last"},
+			Schema: "aten::split_copy.Tensor_out(Tensor self, SymInt split_size, int dim=0, *, Tensor(a!)[] out) -> ()",
+		},
+		Name: "aten::split_copy.Tensor_out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Name: "split_size",
@@ -35831,8 +36547,11 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::split_with_sizes_copy.out(Tensor self, int[] split_sizes, int dim=0, *, Tensor(a!)[] out) -> ()"},
-		Name:   "aten::split_with_sizes_copy.out",
+		Kernel: Kernel{
+			DTypes: 15486,
+			Schema: "aten::split_with_sizes_copy.out(Tensor self, SymInt[] split_sizes, int dim=0, *, Tensor(a!)[] out) -> ()",
+		},
+		Name: "aten::split_with_sizes_copy.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				List: true,
@@ -35856,8 +36575,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::sqrt.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::sqrt.out",
+		Kernel: Kernel{
+			DTypes: 15486,
+			Out:    15360,
+			Schema: "aten::sqrt.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::sqrt.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Alias:  'a',
@@ -35875,8 +36598,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::squeeze_copy.dim_out(Tensor self, int dim, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::squeeze_copy.dim_out",
+		Kernel: Kernel{
+			DTypes: 507902,
+			Faults: []string{"channels-last"},
+			Schema: "aten::squeeze_copy.dim_out(Tensor self, int dim, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::squeeze_copy.dim_out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Name: "dim",
@@ -35897,8 +36624,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::squeeze_copy.dims_out(Tensor self, int[] dim, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::squeeze_copy.dims_out",
+		Kernel: Kernel{
+			DTypes: 507902,
+			Faults: []string{"channels-last"},
+			Schema: "aten::squeeze_copy.dims_out(Tensor self, int[] dim, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::squeeze_copy.dims_out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				List: true,
@@ -35920,8 +36651,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::stack.out(Tensor[] tensors, int dim=0, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::stack.out",
+		Kernel: Kernel{
+			DTypes: 15486,
+			Faults: []string{"channels-last"},
+			Schema: "aten::stack.out(Tensor[] tensors, int dim=0, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::stack.out",
 		Schema: Schema{
 			Args: []Arg{{
 				List: true,
@@ -35947,8 +36682,11 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::sub.Scalar_out(Tensor self, Scalar other, Scalar alpha=1, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::sub.Scalar_out",
+		Kernel: Kernel{
+			DTypes: 15484,
+			Schema: "aten::sub.Scalar_out(Tensor self, Scalar other, Scalar alpha=1, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::sub.Scalar_out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Name: "other",
@@ -35974,8 +36712,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::sub.out(Tensor self, Tensor other, *, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::sub.out",
+		Kernel: Kernel{
+			DTypes: 48252,
+			Notes:  "A uint8 tensor with a negative alpha is refused.",
+			Schema: "aten::sub.out(Tensor self, Tensor other, *, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::sub.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {Name: "other"}, {
 				Default:    "1",
@@ -35999,8 +36741,14 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::sum.IntList_out(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::sum.IntList_out",
+		Kernel: Kernel{
+			DTypes: 113790,
+			Faults: []string{"channels-last", "wide-integer", "rank-0"},
+			Notes:  "int64 above 2^53 loses low bits.",
+			Out:    113788,
+			Schema: "aten::sum.IntList_out(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::sum.IntList_out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				List: true,
@@ -36036,8 +36784,11 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::sym_numel(Tensor self) -> int"},
-		Name:   "aten::sym_numel",
+		Kernel: Kernel{
+			Notes:  "The last argument receives the int.",
+			Schema: "aten::sym_numel(Tensor self) -> SymInt",
+		},
+		Name: "aten::sym_numel",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}},
 			Base: "sym_numel",
@@ -36046,8 +36797,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::sym_size.int(Tensor self, int dim) -> int"},
-		Name:   "aten::sym_size.int",
+		Kernel: Kernel{
+			Faults: []string{"negative-dim"},
+			Notes:  "The last argument receives the int.",
+			Schema: "aten::sym_size.int(Tensor self, int dim) -> SymInt",
+		},
+		Name: "aten::sym_size.int",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Name: "dim",
@@ -36060,8 +36815,11 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::t_copy.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::t_copy.out",
+		Kernel: Kernel{
+			DTypes: 113790,
+			Schema: "aten::t_copy.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::t_copy.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Alias:  'a',
@@ -36079,8 +36837,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::tan.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::tan.out",
+		Kernel: Kernel{
+			DTypes: 15486,
+			Out:    15360,
+			Schema: "aten::tan.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::tan.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Alias:  'a',
@@ -36098,8 +36860,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::tanh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::tanh.out",
+		Kernel: Kernel{
+			DTypes: 15486,
+			Out:    15360,
+			Schema: "aten::tanh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::tanh.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Alias:  'a',
@@ -36117,8 +36883,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::topk.values(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)"},
-		Name:   "aten::topk.values",
+		Kernel: Kernel{
+			DTypes: 15484,
+			Faults: []string{"channels-last"},
+			Schema: "aten::topk.values(Tensor self, SymInt k, int dim=-1, bool largest=True, bool sorted=True, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)",
+		},
+		Name: "aten::topk.values",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Name: "k",
@@ -36164,8 +36934,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::transpose_copy.int_out(Tensor self, int dim0, int dim1, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::transpose_copy.int_out",
+		Kernel: Kernel{
+			DTypes: 113790,
+			Faults: []string{"channels-last"},
+			Schema: "aten::transpose_copy.int_out(Tensor self, int dim0, int dim1, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::transpose_copy.int_out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Name: "dim0",
@@ -36189,8 +36963,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::tril.out(Tensor self, int diagonal=0, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::tril.out",
+		Kernel: Kernel{
+			DTypes: 15486,
+			Faults: []string{"channels-last"},
+			Schema: "aten::tril.out(Tensor self, SymInt diagonal=0, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::tril.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Default:    "0",
@@ -36213,8 +36991,11 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::trunc.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::trunc.out",
+		Kernel: Kernel{
+			DTypes: 15484,
+			Schema: "aten::trunc.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::trunc.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Alias:  'a',
@@ -36232,8 +37013,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::unbind_copy.int_out(Tensor self, int dim=0, *, Tensor(a!)[] out) -> ()"},
-		Name:   "aten::unbind_copy.int_out",
+		Kernel: Kernel{
+			DTypes: 15486,
+			Faults: []string{"channels-last"},
+			Schema: "aten::unbind_copy.int_out(Tensor self, int dim=0, *, Tensor(a!)[] out) -> ()",
+		},
+		Name: "aten::unbind_copy.int_out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Default:    "0",
@@ -36253,8 +37038,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::unfold_copy.out(Tensor self, int dimension, int size, int step, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::unfold_copy.out",
+		Kernel: Kernel{
+			DTypes: 15486,
+			Faults: []string{"channels-last", "rank-0"},
+			Schema: "aten::unfold_copy.out(Tensor self, int dimension, int size, int step, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::unfold_copy.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Name: "dimension",
@@ -36281,8 +37070,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::unsqueeze_copy.out(Tensor self, int dim, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::unsqueeze_copy.out",
+		Kernel: Kernel{
+			DTypes: 507902,
+			Faults: []string{"channels-last"},
+			Schema: "aten::unsqueeze_copy.out(Tensor self, int dim, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::unsqueeze_copy.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Name: "dim",
@@ -36303,8 +37096,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::upsample_bilinear2d.vec_out(Tensor input, int[]? output_size, bool align_corners, float[]? scale_factors, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::upsample_bilinear2d.vec_out",
+		Kernel: Kernel{
+			DTypes: 15360,
+			Notes:  "float64 computes in float32.",
+			Schema: "aten::upsample_bilinear2d.vec_out(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::upsample_bilinear2d.vec_out",
 		Schema: Schema{
 			Args: []Arg{{Name: "input"}, {
 				List: true,
@@ -36335,8 +37132,11 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::upsample_nearest2d.vec_out(Tensor input, int[]? output_size, float[]? scale_factors, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::upsample_nearest2d.vec_out",
+		Kernel: Kernel{
+			DTypes: 15360,
+			Schema: "aten::upsample_nearest2d.vec_out(Tensor input, SymInt[]? output_size, float[]? scale_factors, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::upsample_nearest2d.vec_out",
 		Schema: Schema{
 			Args: []Arg{{Name: "input"}, {
 				List: true,
@@ -36364,8 +37164,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::var.correction_out(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::var.correction_out",
+		Kernel: Kernel{
+			DTypes: 15360,
+			Notes:  "bfloat16 accumulates in bfloat16, off by 3 %.",
+			Schema: "aten::var.correction_out(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::var.correction_out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Default:    "None",
@@ -36404,8 +37208,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::var.out(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::var.out",
+		Kernel: Kernel{
+			DTypes: 15360,
+			Faults: []string{"channels-last"},
+			Schema: "aten::var.out(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::var.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				List: true,
@@ -36439,8 +37247,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::var_mean.correction_out(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False, Tensor(a!) out0, Tensor(b!) out1) -> (Tensor(a!), Tensor(b!))"},
-		Name:   "aten::var_mean.correction_out",
+		Kernel: Kernel{
+			DTypes: 15360,
+			Notes:  "bfloat16 accumulates in bfloat16, off by 3 %.",
+			Schema: "aten::var_mean.correction_out(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False, Tensor(a!) out0, Tensor(b!) out1) -> (Tensor(a!), Tensor(b!))",
+		},
+		Name: "aten::var_mean.correction_out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Default:    "None",
@@ -36487,8 +37299,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::view_as_real_copy.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::view_as_real_copy.out",
+		Kernel: Kernel{
+			DTypes: 98304,
+			Out:    12288,
+			Schema: "aten::view_as_real_copy.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::view_as_real_copy.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Alias:  'a',
@@ -36506,8 +37322,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::view_copy.out(Tensor self, int[] size, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::view_copy.out",
+		Kernel: Kernel{
+			DTypes: 507902,
+			Faults: []string{"channels-last"},
+			Schema: "aten::view_copy.out(Tensor self, SymInt[] size, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::view_copy.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				List: true,
@@ -36529,8 +37349,14 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::where.self_out(Tensor condition, Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::where.self_out",
+		Kernel: Kernel{
+			DTypes: 2,
+			Faults: []string{"zero-dim-promotion"},
+			Notes:  "The result must have the type that promotion gives without torch's exception for 0-d operands.",
+			Out:    15486,
+			Schema: "aten::where.self_out(Tensor condition, Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::where.self_out",
 		Schema: Schema{
 			Args: []Arg{{Name: "condition"}, {Name: "self"}, {Name: "other"}, {
 				Alias:  'a',
@@ -36548,8 +37374,11 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "aten::zeros.out(int[] size, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "aten::zeros.out",
+		Kernel: Kernel{
+			Out:    48254,
+			Schema: "aten::zeros.out(SymInt[] size, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "aten::zeros.out",
 		Schema: Schema{
 			Args: []Arg{{
 				List: true,
@@ -36571,8 +37400,13 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "dim_order_ops::_clone_dim_order.out(Tensor self, *, bool non_blocking=False, int[]? dim_order=None, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "dim_order_ops::_clone_dim_order.out",
+		Kernel: Kernel{
+			DTypes: 15486,
+			Faults: []string{"non-blocking"},
+			Notes:  "The dim order given must be the result's, contiguous or channels-last; without one the orders must agree.",
+			Schema: "dim_order_ops::_clone_dim_order.out(Tensor self, *, bool non_blocking=False, int[]? dim_order=None, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "dim_order_ops::_clone_dim_order.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Default:    "False",
@@ -36635,8 +37469,13 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "dim_order_ops::_to_dim_order_copy.out(Tensor self, *, bool non_blocking=False, int[]? dim_order=None, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "dim_order_ops::_to_dim_order_copy.out",
+		Kernel: Kernel{
+			DTypes: 48254,
+			Faults: []string{"non-blocking"},
+			Notes:  "The dim order given must be the result's, contiguous or channels-last; without one the orders must agree. Complex converts to complex only.",
+			Schema: "dim_order_ops::_to_dim_order_copy.out(Tensor self, *, bool non_blocking=False, int[]? dim_order=None, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "dim_order_ops::_to_dim_order_copy.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Default:    "False",
@@ -36668,8 +37507,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "et_copy::_d2h_copy.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "et_copy::_d2h_copy.out",
+		Kernel: Kernel{
+			Faults: []string{"host"},
+			Notes:  "Refuses when both sides are host memory.",
+			Schema: "et_copy::_d2h_copy.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "et_copy::_d2h_copy.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Alias:  'a',
@@ -36687,8 +37530,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "et_copy::_h2d_copy.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "et_copy::_h2d_copy.out",
+		Kernel: Kernel{
+			Faults: []string{"host"},
+			Notes:  "Refuses when both sides are host memory.",
+			Schema: "et_copy::_h2d_copy.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "et_copy::_h2d_copy.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Alias:  'a',
@@ -36706,8 +37553,467 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "quantized_decomposed::add.out(Tensor a, float a_scale, int a_zero_point, int a_quant_min, int a_quant_max, Tensor b, float b_scale, int b_zero_point, int b_quant_min, int b_quant_max, float out_scale, int out_zero_point, int out_quant_min, int out_quant_max, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "quantized_decomposed::add.out",
+		Kernel: Kernel{Schema: "executorch_prim::add.Scalar(Scalar a, Scalar b) -> Scalar"},
+		Name:   "executorch_prim::add.Scalar",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "a",
+				Type: TScalar,
+			}, {
+				Name: "b",
+				Type: TScalar,
+			}},
+			Base:     "add",
+			NS:       "executorch_prim",
+			Overload: "Scalar",
+			Rets:     []Ret{{Type: TScalar}},
+		},
+	},
+	{
+		Kernel: Kernel{
+			Notes:  "Floats only.",
+			Schema: "executorch_prim::ceil.Scalar(Scalar a) -> Scalar",
+		},
+		Name: "executorch_prim::ceil.Scalar",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "a",
+				Type: TScalar,
+			}},
+			Base:     "ceil",
+			NS:       "executorch_prim",
+			Overload: "Scalar",
+			Rets:     []Ret{{Type: TScalar}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "executorch_prim::eq.Scalar(Scalar a, Scalar b) -> bool"},
+		Name:   "executorch_prim::eq.Scalar",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "a",
+				Type: TScalar,
+			}, {
+				Name: "b",
+				Type: TScalar,
+			}},
+			Base:     "eq",
+			NS:       "executorch_prim",
+			Overload: "Scalar",
+			Rets:     []Ret{{Type: TBool}},
+		},
+	},
+	{
+		Kernel: Kernel{
+			Notes:  "Copies copy_from to row index of copy_to, growing it to index+1 rows; takes no out argument.",
+			Schema: "executorch_prim::et_copy_index.tensor(Tensor(a!) copy_to, Tensor copy_from, SymInt index) -> Tensor(a!)",
+		},
+		Name: "executorch_prim::et_copy_index.tensor",
+		Schema: Schema{
+			Args: []Arg{{
+				Alias: 'a',
+				Name:  "copy_to",
+				Write: true,
+			}, {Name: "copy_from"}, {
+				Name: "index",
+				Type: TInt,
+			}},
+			Base:     "et_copy_index",
+			NS:       "executorch_prim",
+			Overload: "tensor",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{
+			Notes:  "The result may share memory with self; sizes may hold one -1.",
+			Schema: "executorch_prim::et_view.default(Tensor self, SymInt[] size, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "executorch_prim::et_view.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {
+				List: true,
+				Name: "size",
+				Type: TInt,
+			}, {
+				Alias: 'a',
+				Name:  "out",
+				Write: true,
+			}},
+			Base:     "et_view",
+			NS:       "executorch_prim",
+			Overload: "default",
+			Rets: []Ret{{
+				Alias: 'a',
+				Write: true,
+			}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "executorch_prim::floordiv.Scalar(Scalar a, Scalar b) -> Scalar"},
+		Name:   "executorch_prim::floordiv.Scalar",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "a",
+				Type: TScalar,
+			}, {
+				Name: "b",
+				Type: TScalar,
+			}},
+			Base:     "floordiv",
+			NS:       "executorch_prim",
+			Overload: "Scalar",
+			Rets:     []Ret{{Type: TScalar}},
+		},
+	},
+	{
+		Kernel: Kernel{
+			Faults: []string{"sign-of-dividend"},
+			Notes:  "Rounds -7 // 2 to -3; floordiv.Scalar is right.",
+			Schema: "executorch_prim::floordiv.int(SymInt a, SymInt b) -> SymInt",
+		},
+		Name: "executorch_prim::floordiv.int",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "a",
+				Type: TInt,
+			}, {
+				Name: "b",
+				Type: TInt,
+			}},
+			Base:     "floordiv",
+			NS:       "executorch_prim",
+			Overload: "int",
+			Rets:     []Ret{{Type: TInt}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "executorch_prim::ge.Scalar(Scalar a, Scalar b) -> bool"},
+		Name:   "executorch_prim::ge.Scalar",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "a",
+				Type: TScalar,
+			}, {
+				Name: "b",
+				Type: TScalar,
+			}},
+			Base:     "ge",
+			NS:       "executorch_prim",
+			Overload: "Scalar",
+			Rets:     []Ret{{Type: TBool}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "executorch_prim::gt.Scalar(Scalar a, Scalar b) -> bool"},
+		Name:   "executorch_prim::gt.Scalar",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "a",
+				Type: TScalar,
+			}, {
+				Name: "b",
+				Type: TScalar,
+			}},
+			Base:     "gt",
+			NS:       "executorch_prim",
+			Overload: "Scalar",
+			Rets:     []Ret{{Type: TBool}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "executorch_prim::le.Scalar(Scalar a, Scalar b) -> bool"},
+		Name:   "executorch_prim::le.Scalar",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "a",
+				Type: TScalar,
+			}, {
+				Name: "b",
+				Type: TScalar,
+			}},
+			Base:     "le",
+			NS:       "executorch_prim",
+			Overload: "Scalar",
+			Rets:     []Ret{{Type: TBool}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "executorch_prim::lt.Scalar(Scalar a, Scalar b) -> bool"},
+		Name:   "executorch_prim::lt.Scalar",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "a",
+				Type: TScalar,
+			}, {
+				Name: "b",
+				Type: TScalar,
+			}},
+			Base:     "lt",
+			NS:       "executorch_prim",
+			Overload: "Scalar",
+			Rets:     []Ret{{Type: TBool}},
+		},
+	},
+	{
+		Kernel: Kernel{
+			Faults: []string{"sign-of-dividend"},
+			Notes:  "Ints only, with the sign of the dividend.",
+			Schema: "executorch_prim::mod.Scalar(SymInt a, SymInt b) -> SymInt",
+		},
+		Name: "executorch_prim::mod.Scalar",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "a",
+				Type: TInt,
+			}, {
+				Name: "b",
+				Type: TInt,
+			}},
+			Base:     "mod",
+			NS:       "executorch_prim",
+			Overload: "Scalar",
+			Rets:     []Ret{{Type: TInt}},
+		},
+	},
+	{
+		Kernel: Kernel{
+			Faults: []string{"sign-of-dividend"},
+			Notes:  "With the sign of the dividend.",
+			Schema: "executorch_prim::mod.int(SymInt a, SymInt b) -> SymInt",
+		},
+		Name: "executorch_prim::mod.int",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "a",
+				Type: TInt,
+			}, {
+				Name: "b",
+				Type: TInt,
+			}},
+			Base:     "mod",
+			NS:       "executorch_prim",
+			Overload: "int",
+			Rets:     []Ret{{Type: TInt}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "executorch_prim::mul.Scalar(Scalar a, Scalar b) -> Scalar"},
+		Name:   "executorch_prim::mul.Scalar",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "a",
+				Type: TScalar,
+			}, {
+				Name: "b",
+				Type: TScalar,
+			}},
+			Base:     "mul",
+			NS:       "executorch_prim",
+			Overload: "Scalar",
+			Rets:     []Ret{{Type: TScalar}},
+		},
+	},
+	{
+		Kernel: Kernel{
+			Notes:  "Not for bools.",
+			Schema: "executorch_prim::neg.Scalar(Scalar a) -> Scalar",
+		},
+		Name: "executorch_prim::neg.Scalar",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "a",
+				Type: TScalar,
+			}},
+			Base:     "neg",
+			NS:       "executorch_prim",
+			Overload: "Scalar",
+			Rets:     []Ret{{Type: TScalar}},
+		},
+	},
+	{
+		Kernel: Kernel{
+			Notes:  "Floats only; half to even.",
+			Schema: "executorch_prim::round.Scalar(Scalar a) -> Scalar",
+		},
+		Name: "executorch_prim::round.Scalar",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "a",
+				Type: TScalar,
+			}},
+			Base:     "round",
+			NS:       "executorch_prim",
+			Overload: "Scalar",
+			Rets:     []Ret{{Type: TScalar}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "executorch_prim::sub.Scalar(Scalar a, Scalar b) -> Scalar"},
+		Name:   "executorch_prim::sub.Scalar",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "a",
+				Type: TScalar,
+			}, {
+				Name: "b",
+				Type: TScalar,
+			}},
+			Base:     "sub",
+			NS:       "executorch_prim",
+			Overload: "Scalar",
+			Rets:     []Ret{{Type: TScalar}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "executorch_prim::sym_float.Scalar(Scalar a) -> Scalar"},
+		Name:   "executorch_prim::sym_float.Scalar",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "a",
+				Type: TScalar,
+			}},
+			Base:     "sym_float",
+			NS:       "executorch_prim",
+			Overload: "Scalar",
+			Rets:     []Ret{{Type: TScalar}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "executorch_prim::sym_int.Scalar(Scalar a) -> Scalar"},
+		Name:   "executorch_prim::sym_int.Scalar",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "a",
+				Type: TScalar,
+			}},
+			Base:     "sym_int",
+			NS:       "executorch_prim",
+			Overload: "Scalar",
+			Rets:     []Ret{{Type: TScalar}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "executorch_prim::sym_ite.Scalar(Scalar b, Scalar t, Scalar f) -> Scalar"},
+		Name:   "executorch_prim::sym_ite.Scalar",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "b",
+				Type: TScalar,
+			}, {
+				Name: "t",
+				Type: TScalar,
+			}, {
+				Name: "f",
+				Type: TScalar,
+			}},
+			Base:     "sym_ite",
+			NS:       "executorch_prim",
+			Overload: "Scalar",
+			Rets:     []Ret{{Type: TScalar}},
+		},
+	},
+	{
+		Kernel: Kernel{
+			Notes:  "Ints only.",
+			Schema: "executorch_prim::sym_max.Scalar(Scalar a, Scalar b) -> Scalar",
+		},
+		Name: "executorch_prim::sym_max.Scalar",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "a",
+				Type: TScalar,
+			}, {
+				Name: "b",
+				Type: TScalar,
+			}},
+			Base:     "sym_max",
+			NS:       "executorch_prim",
+			Overload: "Scalar",
+			Rets:     []Ret{{Type: TScalar}},
+		},
+	},
+	{
+		Kernel: Kernel{
+			Notes:  "Ints only.",
+			Schema: "executorch_prim::sym_min.Scalar(Scalar a, Scalar b) -> Scalar",
+		},
+		Name: "executorch_prim::sym_min.Scalar",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "a",
+				Type: TScalar,
+			}, {
+				Name: "b",
+				Type: TScalar,
+			}},
+			Base:     "sym_min",
+			NS:       "executorch_prim",
+			Overload: "Scalar",
+			Rets:     []Ret{{Type: TScalar}},
+		},
+	},
+	{
+		Kernel: Kernel{
+			Notes:  "Bools only.",
+			Schema: "executorch_prim::sym_not.Scalar(Scalar a) -> bool",
+		},
+		Name: "executorch_prim::sym_not.Scalar",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "a",
+				Type: TScalar,
+			}},
+			Base:     "sym_not",
+			NS:       "executorch_prim",
+			Overload: "Scalar",
+			Rets:     []Ret{{Type: TBool}},
+		},
+	},
+	{
+		Kernel: Kernel{Schema: "executorch_prim::truediv.Scalar(Scalar a, Scalar b) -> Scalar"},
+		Name:   "executorch_prim::truediv.Scalar",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "a",
+				Type: TScalar,
+			}, {
+				Name: "b",
+				Type: TScalar,
+			}},
+			Base:     "truediv",
+			NS:       "executorch_prim",
+			Overload: "Scalar",
+			Rets:     []Ret{{Type: TScalar}},
+		},
+	},
+	{
+		Kernel: Kernel{
+			Notes:  "Floats only.",
+			Schema: "executorch_prim::trunc.Scalar(Scalar a) -> Scalar",
+		},
+		Name: "executorch_prim::trunc.Scalar",
+		Schema: Schema{
+			Args: []Arg{{
+				Name: "a",
+				Type: TScalar,
+			}},
+			Base:     "trunc",
+			NS:       "executorch_prim",
+			Overload: "Scalar",
+			Rets:     []Ret{{Type: TScalar}},
+		},
+	},
+	{
+		Kernel: Kernel{
+			DTypes: 4,
+			Notes:  "uint8 only.",
+			Schema: "quantized_decomposed::add.out(Tensor a, float a_scale, int a_zero_point, int a_quant_min, int a_quant_max, Tensor b, float b_scale, int b_zero_point, int b_quant_min, int b_quant_max, float out_scale, int out_zero_point, int out_quant_min, int out_quant_max, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "quantized_decomposed::add.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "a"}, {
 				Name: "a_scale",
@@ -36761,8 +38067,13 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "quantized_decomposed::choose_qparams.Tensor_out(Tensor input, int quant_min, int quant_max, float eps, ScalarType dtype, *, Tensor(a!) scale_out, Tensor(b!) zero_point_out) -> (Tensor(a!), Tensor(b!))"},
-		Name:   "quantized_decomposed::choose_qparams.Tensor_out",
+		Kernel: Kernel{
+			DTypes: 4096,
+			Notes:  "Scale float64, zero point int64, one element each. A dynamic quantization in half precision aborts the process.",
+			Out:    8192,
+			Schema: "quantized_decomposed::choose_qparams.Tensor_out(Tensor input, int quant_min, int quant_max, float eps, ScalarType dtype, *, Tensor(a!) scale_out, Tensor(b!) zero_point_out) -> (Tensor(a!), Tensor(b!))",
+		},
+		Name: "quantized_decomposed::choose_qparams.Tensor_out",
 		Schema: Schema{
 			Args: []Arg{{Name: "input"}, {
 				Name: "quant_min",
@@ -36800,8 +38111,13 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "quantized_decomposed::choose_qparams_per_token_asymmetric.out(Tensor input, ScalarType dtype, *, Tensor(a!) scale_out, Tensor(b!) zero_point_out) -> (Tensor(a!), Tensor(b!))"},
-		Name:   "quantized_decomposed::choose_qparams_per_token_asymmetric.out",
+		Kernel: Kernel{
+			DTypes: 4096,
+			Notes:  "Scales float64, zero points int64.",
+			Out:    8192,
+			Schema: "quantized_decomposed::choose_qparams_per_token_asymmetric.out(Tensor input, ScalarType dtype, *, Tensor(a!) scale_out, Tensor(b!) zero_point_out) -> (Tensor(a!), Tensor(b!))",
+		},
+		Name: "quantized_decomposed::choose_qparams_per_token_asymmetric.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "input"}, {
 				Name: "dtype",
@@ -36830,8 +38146,13 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "quantized_decomposed::dequantize_per_channel.out(Tensor input, Tensor scales, Tensor? zero_points, int axis, int quant_min, int quant_max, ScalarType dtype, *, ScalarType? out_dtype=None, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "quantized_decomposed::dequantize_per_channel.out",
+		Kernel: Kernel{
+			DTypes: 188,
+			Notes:  "Scales float32 or float64, zero points int32, int64 or none.",
+			Out:    13312,
+			Schema: "quantized_decomposed::dequantize_per_channel.out(Tensor input, Tensor scales, Tensor? zero_points, int axis, int quant_min, int quant_max, ScalarType dtype, *, ScalarType? out_dtype=None, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "quantized_decomposed::dequantize_per_channel.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "input"}, {Name: "scales"}, {
 				Name: "zero_points",
@@ -36871,8 +38192,13 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "quantized_decomposed::dequantize_per_tensor.Tensor_out(Tensor input, Tensor scale, Tensor zero_point, int quant_min, int quant_max, ScalarType dtype, *, ScalarType? out_dtype=None, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "quantized_decomposed::dequantize_per_tensor.Tensor_out",
+		Kernel: Kernel{
+			DTypes: 188,
+			Notes:  "Scale float64, zero point int64, one element each.",
+			Out:    13312,
+			Schema: "quantized_decomposed::dequantize_per_tensor.Tensor_out(Tensor input, Tensor scale, Tensor zero_point, int quant_min, int quant_max, ScalarType dtype, *, ScalarType? out_dtype=None, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "quantized_decomposed::dequantize_per_tensor.Tensor_out",
 		Schema: Schema{
 			Args: []Arg{{Name: "input"}, {Name: "scale"}, {Name: "zero_point"}, {
 				Name: "quant_min",
@@ -36906,8 +38232,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "quantized_decomposed::dequantize_per_tensor.out(Tensor input, float scale, int zero_point, int quant_min, int quant_max, ScalarType dtype, *, ScalarType? out_dtype=None, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "quantized_decomposed::dequantize_per_tensor.out",
+		Kernel: Kernel{
+			DTypes: 188,
+			Out:    13312,
+			Schema: "quantized_decomposed::dequantize_per_tensor.out(Tensor input, float scale, int zero_point, int quant_min, int quant_max, ScalarType dtype, *, ScalarType? out_dtype=None, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "quantized_decomposed::dequantize_per_tensor.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "input"}, {
 				Name: "scale",
@@ -36947,8 +38277,13 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "quantized_decomposed::dequantize_per_token.out(Tensor input, Tensor scales, Tensor zero_points, int quant_min, int quant_max, ScalarType dtype, ScalarType output_dtype, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "quantized_decomposed::dequantize_per_token.out",
+		Kernel: Kernel{
+			DTypes: 8,
+			Notes:  "Scales float32 or float64, zero points int32 or int64.",
+			Out:    5120,
+			Schema: "quantized_decomposed::dequantize_per_token.out(Tensor input, Tensor scales, Tensor zero_points, int quant_min, int quant_max, ScalarType dtype, ScalarType output_dtype, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "quantized_decomposed::dequantize_per_token.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "input"}, {Name: "scales"}, {Name: "zero_points"}, {
 				Name: "quant_min",
@@ -36978,8 +38313,13 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "quantized_decomposed::embedding_2bit.dtype_out(Tensor weight, Tensor weight_scales, Tensor? weight_zero_points, int weight_quant_min, int weight_quant_max, Tensor indices, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "quantized_decomposed::embedding_2bit.dtype_out",
+		Kernel: Kernel{
+			DTypes: 4,
+			Notes:  "Four values a byte, the first in the low bits, stored plus 2. Zero points have the type of the result.",
+			Out:    7168,
+			Schema: "quantized_decomposed::embedding_2bit.dtype_out(Tensor weight, Tensor weight_scales, Tensor? weight_zero_points, int weight_quant_min, int weight_quant_max, Tensor indices, ScalarType? dtype=None, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "quantized_decomposed::embedding_2bit.dtype_out",
 		Schema: Schema{
 			Args: []Arg{{Name: "weight"}, {Name: "weight_scales"}, {
 				Name: "weight_zero_points",
@@ -36993,7 +38333,6 @@ var kernels = []KernelInfo{
 			}, {Name: "indices"}, {
 				Default:    "None",
 				HasDefault: true,
-				KwOnly:     true,
 				Name:       "dtype",
 				Opt:        true,
 				Type:       TDType,
@@ -37013,8 +38352,13 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "quantized_decomposed::embedding_2bit.out(Tensor weight, Tensor weight_scales, Tensor? weight_zero_points, int weight_quant_min, int weight_quant_max, Tensor indices, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "quantized_decomposed::embedding_2bit.out",
+		Kernel: Kernel{
+			DTypes: 4,
+			Notes:  "Four values a byte, the first in the low bits, stored plus 2. Zero points have the type of the result.",
+			Out:    7168,
+			Schema: "quantized_decomposed::embedding_2bit.out(Tensor weight, Tensor weight_scales, Tensor? weight_zero_points, int weight_quant_min, int weight_quant_max, Tensor indices, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "quantized_decomposed::embedding_2bit.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "weight"}, {Name: "weight_scales"}, {
 				Name: "weight_zero_points",
@@ -37041,8 +38385,13 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "quantized_decomposed::embedding_4bit.dtype_out(Tensor weight, Tensor weight_scales, Tensor? weight_zero_points, int weight_quant_min, int weight_quant_max, Tensor indices, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "quantized_decomposed::embedding_4bit.dtype_out",
+		Kernel: Kernel{
+			DTypes: 4,
+			Notes:  "Two values a byte, the first in the high half, stored plus 8. Zero points have the type of the result.",
+			Out:    7168,
+			Schema: "quantized_decomposed::embedding_4bit.dtype_out(Tensor weight, Tensor weight_scales, Tensor? weight_zero_points, int weight_quant_min, int weight_quant_max, Tensor indices, ScalarType? dtype=None, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "quantized_decomposed::embedding_4bit.dtype_out",
 		Schema: Schema{
 			Args: []Arg{{Name: "weight"}, {Name: "weight_scales"}, {
 				Name: "weight_zero_points",
@@ -37056,7 +38405,6 @@ var kernels = []KernelInfo{
 			}, {Name: "indices"}, {
 				Default:    "None",
 				HasDefault: true,
-				KwOnly:     true,
 				Name:       "dtype",
 				Opt:        true,
 				Type:       TDType,
@@ -37076,8 +38424,13 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "quantized_decomposed::embedding_4bit.out(Tensor weight, Tensor weight_scales, Tensor? weight_zero_points, int weight_quant_min, int weight_quant_max, Tensor indices, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "quantized_decomposed::embedding_4bit.out",
+		Kernel: Kernel{
+			DTypes: 4,
+			Notes:  "Two values a byte, the first in the high half, stored plus 8. Zero points have the type of the result.",
+			Out:    7168,
+			Schema: "quantized_decomposed::embedding_4bit.out(Tensor weight, Tensor weight_scales, Tensor? weight_zero_points, int weight_quant_min, int weight_quant_max, Tensor indices, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "quantized_decomposed::embedding_4bit.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "weight"}, {Name: "weight_scales"}, {
 				Name: "weight_zero_points",
@@ -37104,8 +38457,14 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "quantized_decomposed::embedding_byte.dtype_out(Tensor weight, Tensor weight_scales, Tensor? weight_zero_points, int weight_quant_min, int weight_quant_max, Tensor indices, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "quantized_decomposed::embedding_byte.dtype_out",
+		Kernel: Kernel{
+			DTypes: 12,
+			Faults: []string{"index-int64"},
+			Notes:  "Zero points have the type of the result. Groups along the columns.",
+			Out:    7168,
+			Schema: "quantized_decomposed::embedding_byte.dtype_out(Tensor weight, Tensor weight_scales, Tensor? weight_zero_points, int weight_quant_min, int weight_quant_max, Tensor indices, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "quantized_decomposed::embedding_byte.dtype_out",
 		Schema: Schema{
 			Args: []Arg{{Name: "weight"}, {Name: "weight_scales"}, {
 				Name: "weight_zero_points",
@@ -37139,8 +38498,14 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "quantized_decomposed::embedding_byte.out(Tensor weight, Tensor weight_scales, Tensor? weight_zero_points, int weight_quant_min, int weight_quant_max, Tensor indices, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "quantized_decomposed::embedding_byte.out",
+		Kernel: Kernel{
+			DTypes: 12,
+			Faults: []string{"index-int64"},
+			Notes:  "Zero points have the type of the result. Groups along the columns.",
+			Out:    7168,
+			Schema: "quantized_decomposed::embedding_byte.out(Tensor weight, Tensor weight_scales, Tensor? weight_zero_points, int weight_quant_min, int weight_quant_max, Tensor indices, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "quantized_decomposed::embedding_byte.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "weight"}, {Name: "weight_scales"}, {
 				Name: "weight_zero_points",
@@ -37167,8 +38532,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "quantized_decomposed::mixed_linear.out(Tensor input, Tensor weight, Tensor weight_scales, Tensor? weight_zero_points, ScalarType? dtype=None, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "quantized_decomposed::mixed_linear.out",
+		Kernel: Kernel{
+			DTypes: 5120,
+			Notes:  "Weight int8 with one scale a row, no zero points; scales of the input's type.",
+			Schema: "quantized_decomposed::mixed_linear.out(Tensor input, Tensor weight, Tensor weight_scales, Tensor? weight_zero_points, ScalarType? dtype=None, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "quantized_decomposed::mixed_linear.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "input"}, {Name: "weight"}, {Name: "weight_scales"}, {
 				Name: "weight_zero_points",
@@ -37195,8 +38564,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "quantized_decomposed::mixed_mm.out(Tensor input, Tensor weight, Tensor weight_scales, Tensor? weight_zero_points, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "quantized_decomposed::mixed_mm.out",
+		Kernel: Kernel{
+			DTypes: 5120,
+			Notes:  "Weight int8 with one scale a row of the reduced dimension, no zero points; scales of the input's type.",
+			Schema: "quantized_decomposed::mixed_mm.out(Tensor input, Tensor weight, Tensor weight_scales, Tensor? weight_zero_points, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "quantized_decomposed::mixed_mm.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "input"}, {Name: "weight"}, {Name: "weight_scales"}, {
 				Name: "weight_zero_points",
@@ -37217,8 +38590,13 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "quantized_decomposed::quantize_per_channel.out(Tensor input, Tensor scales, Tensor zero_points, int axis, int quant_min, int quant_max, ScalarType dtype, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "quantized_decomposed::quantize_per_channel.out",
+		Kernel: Kernel{
+			DTypes: 13312,
+			Notes:  "Scales float64, zero points int64.",
+			Out:    188,
+			Schema: "quantized_decomposed::quantize_per_channel.out(Tensor input, Tensor scales, Tensor zero_points, int axis, int quant_min, int quant_max, ScalarType dtype, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "quantized_decomposed::quantize_per_channel.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "input"}, {Name: "scales"}, {Name: "zero_points"}, {
 				Name: "axis",
@@ -37248,8 +38626,13 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "quantized_decomposed::quantize_per_tensor.Tensor_out(Tensor input, Tensor scale, Tensor zero_point, int quant_min, int quant_max, ScalarType dtype, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "quantized_decomposed::quantize_per_tensor.Tensor_out",
+		Kernel: Kernel{
+			DTypes: 13312,
+			Notes:  "Scale float64, zero point int64, one element each.",
+			Out:    188,
+			Schema: "quantized_decomposed::quantize_per_tensor.Tensor_out(Tensor input, Tensor scale, Tensor zero_point, int quant_min, int quant_max, ScalarType dtype, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "quantized_decomposed::quantize_per_tensor.Tensor_out",
 		Schema: Schema{
 			Args: []Arg{{Name: "input"}, {Name: "scale"}, {Name: "zero_point"}, {
 				Name: "quant_min",
@@ -37276,8 +38659,12 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "quantized_decomposed::quantize_per_tensor.out(Tensor input, float scale, int zero_point, int quant_min, int quant_max, ScalarType dtype, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "quantized_decomposed::quantize_per_tensor.out",
+		Kernel: Kernel{
+			DTypes: 13312,
+			Out:    188,
+			Schema: "quantized_decomposed::quantize_per_tensor.out(Tensor input, float scale, int zero_point, int quant_min, int quant_max, ScalarType dtype, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "quantized_decomposed::quantize_per_tensor.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "input"}, {
 				Name: "scale",
@@ -37310,8 +38697,13 @@ var kernels = []KernelInfo{
 		},
 	},
 	{
-		Kernel: Kernel{Schema: "quantized_decomposed::quantize_per_token.out(Tensor input, Tensor scales, Tensor zero_points, int quant_min, int quant_max, ScalarType dtype, *, Tensor(a!) out) -> Tensor(a!)"},
-		Name:   "quantized_decomposed::quantize_per_token.out",
+		Kernel: Kernel{
+			DTypes: 5120,
+			Notes:  "Scales float64, zero points int64.",
+			Out:    8,
+			Schema: "quantized_decomposed::quantize_per_token.out(Tensor input, Tensor scales, Tensor zero_points, int quant_min, int quant_max, ScalarType dtype, *, Tensor(a!) out) -> Tensor(a!)",
+		},
+		Name: "quantized_decomposed::quantize_per_token.out",
 		Schema: Schema{
 			Args: []Arg{{Name: "input"}, {Name: "scales"}, {Name: "zero_points"}, {
 				Name: "quant_min",

@@ -35,14 +35,20 @@ func (e Entry) HasTag(tag string) bool {
 	return false
 }
 
-// Dir returns the folder with the unpacked cases: LATHE_CASES, or the one the `unpack` script beside the given archives
-// makes. archives is the folder that holds the script.
+// Dir returns the folder with the unpacked cases: LATHE_CASES, or the one the `unpack` script beside the archives makes, or
+// has made in the user's cache. archives is the folder that holds the script.
 func Dir(archives string) (string, error) {
 	if d := os.Getenv("LATHE_CASES"); d != "" {
 		return d, nil
 	}
 	out, err := exec.Command(filepath.Join(archives, "unpack")).Output()
 	if err != nil {
+		if cache, cerr := os.UserCacheDir(); cerr == nil {
+			dir := filepath.Join(cache, "lathe", "cases")
+			if _, serr := os.Stat(dir); serr == nil {
+				return dir, nil
+			}
+		}
 		return "", fmt.Errorf("no cases: LATHE_CASES is not set and %s/unpack failed: %w", archives, err)
 	}
 	return strings.TrimSpace(string(out)), nil

@@ -494,9 +494,10 @@ Error call_kernel(const std::string& name, Values& in) {
   etr::KernelRuntimeContext context(nullptr, &temp);
   std::vector<EValue*> stack;
   for (auto& v : in.values) stack.push_back(&v);
-  // Generated wrappers of out variants take the out argument twice, as an argument and as the result; the runtime's own
-  // scalar operators take it once.
-  if (name.rfind("executorch_prim::", 0) != 0) stack.push_back(&in.values.back());
+  // Generated wrappers take the result once more after the arguments; the runtime's own scalar operators do not.
+  bool scalar = false;
+  for (const char* p : {"executorch_prim::", "aten::sym_", "aten::_local_scalar_dense"}) scalar |= name.rfind(p, 0) == 0;
+  if (!scalar) stack.push_back(&in.values.back());
   (*fn)(context, {stack.data(), stack.size()});
   return context.failure_state();
 }
