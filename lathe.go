@@ -78,7 +78,9 @@ type Report struct {
 	Bytes  int64
 	// Notes are remarks that do no harm: of the archive, and bounds assumed for sizes without one.
 	Notes []string
-	program.Report
+	// Methods are the plans, Regions and Outside what the delegate runs and what it does not.
+	Methods []program.MethodReport
+	partition.Report
 }
 
 // Compile compiles archives into one program file, which appears whole or not at all. Errors in the input are ir.Diags.
@@ -143,15 +145,20 @@ func Compile(ctx context.Context, o Options) (*Report, error) {
 		if err := bindDims(g, o.Dims); err != nil {
 			return nil, err
 		}
-		if err := transform(ctx, g, backend, o); err != nil {
+		part, err := transform(ctx, g, backend, o)
+		if err != nil {
 			return nil, err
+		}
+		if part != nil {
+			rep.Regions = append(rep.Regions, part.Regions...)
+			rep.Outside = append(rep.Outside, part.Outside...)
 		}
 	}
 	file, lowered, err := program.Lower(prog, o.Program)
 	if err != nil {
 		return nil, err
 	}
-	rep.Report = *lowered
+	rep.Methods = lowered.Methods
 	for _, m := range lowered.Methods {
 		for _, a := range m.Assumed {
 			rep.Notes = append(rep.Notes, fmt.Sprintf("method %s: size %s has no bound; memory is planned for up to %d (--dim %s=1..MAX says another)", m.Name, a.Symbol, a.Max, a.Symbol))
@@ -207,28 +214,36 @@ func bindDims(g *ir.Graph, dims map[string]sym.Range) error {
 	return diags.Err()
 }
 
-// transform runs the passes of the target on one graph.
-func transform(_ context.Context, g *ir.Graph, backend partition.Backend, o Options) error {
-	pipeline := program.Pipeline()
-	legal := program.Legal
-	if backend != nil {
-		pipeline = backend.Pipeline()
-		caps := backend.Caps()
-		legal = func(n *ir.Node) *ir.Diag {
-			if _, d := caps.Match(n); d == nil {
-				return nil
+// transform runs the passes of the target on one graph and gives the target's delegate what it takes.
+func transform(ctx context.Context, g *ir.Graph, backend partition.Backend, o Options) (*partition.Report, error) {
+	run := func(p passes.Pipeline, legal func(*ir.Node) *ir.Diag) error {
+		if o.Pipeline != "" {
+			q, err := passes.Parse(o.Pipeline, p...)
+			if err != nil {
+				return err
 			}
-			return program.Legal(n)
+			p = q
 		}
+		return p.Without(o.Skip...).Run(&passes.Context{Target: o.Backend, Legal: legal, Hooks: o.Hooks}, g)
 	}
-	if o.Pipeline != "" {
-		p, err := passes.Parse(o.Pipeline, pipeline...)
-		if err != nil {
-			return err
+	if backend == nil {
+		return nil, run(program.Pipeline(), program.Legal)
+	}
+	caps := backend.Caps()
+	err := run(backend.Pipeline(), func(n *ir.Node) *ir.Diag {
+		if _, d := caps.Match(n); d == nil {
+			return nil
 		}
-		pipeline = p
+		return program.Legal(n)
+	})
+	if err != nil {
+		return nil, err
 	}
-	pipeline = pipeline.Without(o.Skip...)
-	pc := &passes.Context{Target: o.Backend, Legal: legal, Hooks: o.Hooks}
-	return pipeline.Run(pc, g)
+	rep, err := partition.Partition(ctx, g, backend)
+	if err != nil {
+		return nil, err
+	}
+	// What the backend gave back may be more than the kernels take whole.
+	o.Pipeline = ""
+	return rep, run(passes.Pipeline{passes.Decompose, passes.CSE, passes.DCE}, program.Legal)
 }

@@ -178,7 +178,7 @@ func (t *timeIndex) overlapping(out []*buffer, b *buffer) []*buffer {
 }
 
 // placeWork bounds the comparisons of one order, so that planning stays near-linear for very large programs.
-const placeWork = 20_000_000
+const placeWork = 3_000_000
 
 // place puts each buffer of the order into the smallest gap that holds it among those placed before it. It gives up when
 // that takes too long.
