@@ -140,13 +140,16 @@ func (t Type) Equal(u Type) bool {
 	return EqualShape(t.NormStrides(), u.NormStrides())
 }
 
-// ContiguousStrides are the row-major strides of a shape.
+// ContiguousStrides are the row-major strides of a shape. A size of zero counts as one, as in torch; symbolic sizes are
+// taken not to be zero, for then no stride matters.
 func ContiguousStrides(shape []sym.Expr) []sym.Expr {
 	s := make([]sym.Expr, len(shape))
 	n := sym.Const(1)
 	for i := len(shape) - 1; i >= 0; i-- {
 		s[i] = n
-		n = sym.Mul(n, sym.Max(shape[i], sym.Const(1)))
+		if !shape[i].IsConstValue(0) {
+			n = sym.Mul(n, shape[i])
+		}
 	}
 	return s
 }
