@@ -661,7 +661,7 @@ func (s *scope) results(id ops.ID, outs []schema.Argument) (types []ir.Type, nam
 
 // compare checks the archive's types against the operator's rule.
 func (s *scope) compare(id ops.ID, args []ir.Arg, types []ir.Type, names []string) error {
-	want, err := infer.Types(s.g, id, args)
+	want, err := infer.Predict(s.g, id, args)
 	if err != nil {
 		return err
 	}

@@ -327,10 +327,14 @@ func (c *Call) simp(e sym.Expr) sym.Expr {
 // fresh is a new symbol for a value that only running tells.
 func (c *Call) fresh(r sym.Range) sym.Expr {
 	t := c.Syms()
-	for i := t.Len(); ; i++ {
+	for i := t.Len() + c.made; ; i++ {
 		name := "u" + strconv.Itoa(i)
 		if _, ok := t.Get(name); ok {
 			continue
+		}
+		c.made++
+		if c.predict {
+			return sym.Symbol(name)
 		}
 		if err := t.Add(sym.Sym{Name: name, Range: r}); err != nil {
 			failf("symbol %s: %v", name, err)

@@ -21,7 +21,9 @@ type Call struct {
 	// G is the graph that the node is or will be in; rules use its symbol table only.
 	G *ir.Graph
 
-	rules []Rule // dispatch, which rules themselves cannot name
+	rules   []Rule // dispatch, which rules themselves cannot name
+	predict bool   // symbols are not entered in the table
+	made    int    // symbols made so far
 }
 
 // Rule gives the types of the results, those of Tensor[] in line.
@@ -35,7 +37,17 @@ func Has(id ops.ID) bool { return int(id) < len(dispatch) && dispatch[id] != nil
 
 // Types runs the rule of an operator. Operators whose result depends on data (nonzero, item, …) add fresh symbols to the
 // graph's table on every call.
-func Types(g *ir.Graph, id ops.ID, args []ir.Arg) (ts []ir.Type, err error) {
+func Types(g *ir.Graph, id ops.ID, args []ir.Arg) ([]ir.Type, error) {
+	return run(g, id, args, false)
+}
+
+// Predict is Types without an effect on the symbol table: symbols for what depends on data are not entered there. It is
+// for comparing with types that are known.
+func Predict(g *ir.Graph, id ops.ID, args []ir.Arg) ([]ir.Type, error) {
+	return run(g, id, args, true)
+}
+
+func run(g *ir.Graph, id ops.ID, args []ir.Arg, predict bool) (ts []ir.Type, err error) {
 	if !Has(id) {
 		return nil, ErrNoRule
 	}
@@ -51,7 +63,7 @@ func Types(g *ir.Graph, id ops.ID, args []ir.Arg) (ts []ir.Type, err error) {
 			ts, err = nil, f.error
 		}
 	}()
-	c := &Call{Op: id, Args: args, G: g, rules: dispatch[:]}
+	c := &Call{Op: id, Args: args, G: g, rules: dispatch[:], predict: predict}
 	ts, err = dispatch[id](c)
 	if err == nil {
 		ts = c.written(ts)
