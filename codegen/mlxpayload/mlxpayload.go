@@ -116,12 +116,13 @@ func Check(g *mlx.MLXGraph) error {
 			}
 		}
 	}
-	for what, list := range map[string][]*mlx.SlotVariant{
-		"input_map": g.InputMap, "output_map": g.OutputMap, "mutable_buffer_map": g.MutableBufferMap,
-	} {
-		for i, s := range list {
+	for _, m := range []struct {
+		what string
+		list []*mlx.SlotVariant
+	}{{"input_map", g.InputMap}, {"output_map", g.OutputMap}, {"mutable_buffer_map", g.MutableBufferMap}} {
+		for i, s := range m.list {
 			if err := c.slot(s); err != nil {
-				return fmt.Errorf("%s[%d]: %w", what, i, err)
+				return fmt.Errorf("%s[%d]: %w", m.what, i, err)
 			}
 		}
 	}

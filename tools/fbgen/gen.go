@@ -50,9 +50,7 @@ var initialisms = map[string]string{"id": "ID", "ids": "IDs", "cpu": "CPU", "cud
 // Static, XNNAdd to itself.
 func goName(s string) string {
 	upper := strings.ToUpper(s) == s
-	if strings.HasPrefix(s, "_") {
-		s = s[1:]
-	}
+	s = strings.TrimPrefix(s, "_")
 	var b strings.Builder
 	for _, w := range strings.Split(s, "_") {
 		if w == "" {
