@@ -2,7 +2,6 @@ package interp
 
 import (
 	"math"
-	"math/bits"
 	"math/cmplx"
 	"strings"
 
@@ -15,7 +14,19 @@ func (c *Call) pure() string {
 	if strings.HasPrefix(b, "__") {
 		return b
 	}
-	return strings.TrimSuffix(strings.TrimPrefix(b, "special_"), "_")
+	b = strings.TrimSuffix(strings.TrimPrefix(b, "special_"), "_")
+	if n, ok := synonyms[b]; ok {
+		return n
+	}
+	return b
+}
+
+// synonyms maps names that torch has for another's sake.
+var synonyms = map[string]string{
+	"absolute": "abs", "negative": "neg", "arccos": "acos", "arccosh": "acosh", "arcsin": "asin", "arcsinh": "asinh", "arctan": "atan",
+	"arctanh": "atanh", "arctan2": "atan2", "subtract": "sub", "multiply": "mul", "divide": "div", "true_divide": "div", "fix": "trunc",
+	"greater": "gt", "greater_equal": "ge", "less": "lt", "less_equal": "le", "not_equal": "ne", "gammainc": "igamma",
+	"gammaincc": "igammac", "multigammaln": "mvlgamma", "gammaln": "lgamma", "psi": "digamma", "expit": "sigmoid",
 }
 
 // unary is an element-wise function of one operand: f for floats; i for integers, where nil means that they become floats;
@@ -36,7 +47,6 @@ var unaries = map[string]unary{
 	"ceil":        {f: math.Ceil, i: same},
 	"floor":       {f: math.Floor, i: same},
 	"trunc":       {f: math.Trunc, i: same},
-	"fix":         {f: math.Trunc, i: same},
 	"frac":        {f: func(x float64) float64 { return x - math.Trunc(x) }, i: func(int64) int64 { return 0 }},
 	"sign":        {f: sign, i: signInt},
 	"sgn":         {f: sign, i: signInt, z: sgn},
@@ -67,15 +77,12 @@ var unaries = map[string]unary{
 	"rsqrt":      {f: func(x float64) float64 { return 1 / math.Sqrt(x) }, z: func(x complex128) complex128 { return 1 / cmplx.Sqrt(x) }},
 	"reciprocal": {f: func(x float64) float64 { return 1 / x }, z: func(x complex128) complex128 { return 1 / x }},
 	"sigmoid":    {f: sigmoid, z: func(x complex128) complex128 { return 1 / (1 + cmplx.Exp(-x)) }},
-	"expit":      {f: sigmoid},
 	"erf":        {f: math.Erf},
 	"erfc":       {f: math.Erfc},
 	"erfinv":     {f: math.Erfinv},
 	"erfcx":      {f: erfcx},
 	"lgamma":     {f: lgamma},
-	"gammaln":    {f: lgamma},
 	"digamma":    {f: digamma},
-	"psi":        {f: digamma},
 	"deg2rad":    {f: func(x float64) float64 { return x * (math.Pi / 180) }},
 	"rad2deg":    {f: func(x float64) float64 { return x * (180 / math.Pi) }},
 	"sinc":       {f: sinc},
@@ -515,11 +522,15 @@ var binaries = map[string]binary{
 	"bitwise_left":  {f: func(a, b float64) float64 { return a * math.Exp2(b) }, i: shiftLeft},
 	"bitwise_right": {f: func(a, b float64) float64 { return a / math.Exp2(b) }, i: shiftRight},
 	"zeta":          {f: zeta},
+	"igamma":        {f: func(a, x float64) float64 { p, _ := gammaInc(a, x); return p }},
+	"igammac":       {f: func(a, x float64) float64 { _, q := gammaInc(a, x); return q }},
+	"vadd": {
+		f: func(a, b float64) float64 { return a + b }, i: func(a, b int64, _ DType) int64 { return a + b }, scalar: true,
+	},
 }
 
 // binaryNames maps operators to the function that computes them.
 var binaryNames = map[string]string{
-	"subtract": "sub", "multiply": "mul", "divide": "div", "true_divide": "div", "arctan2": "atan2",
 	"bitwise_left_shift": "bitwise_left", "__lshift__": "bitwise_left", "__ilshift__": "bitwise_left",
 	"bitwise_right_shift": "bitwise_right", "__rshift__": "bitwise_right", "__irshift__": "bitwise_right",
 	"__and__": "bitwise_and", "__iand__": "bitwise_and", "__or__": "bitwise_or", "__ior__": "bitwise_or",
@@ -895,9 +906,6 @@ func evalCompare(c *Call) ([]Value, error) {
 	x, y := c.T(0), c.T(1)
 	d := resultType(x, y)
 	name := c.pure()
-	if n, ok := map[string]string{"greater": "gt", "greater_equal": "ge", "less": "lt", "less_equal": "le", "not_equal": "ne"}[name]; ok {
-		name = n
-	}
 	x, y, sizes := pair(cast(x, d), cast(y, d))
 	n := numel(sizes)
 	switch classOf(d) {
@@ -1159,10 +1167,4 @@ func evalGlu(c *Call) ([]Value, error) {
 	}
 	a, b := slice(t, d, 0, n/2, 1), slice(t, d, n/2, n, 1)
 	return one(fromFloats(t.DType, a.Sizes, zip(a.Numel(), a.floats(), b.floats(), func(x, g float64) float64 { return x * sigmoid(g) })))
-}
-
-// evalBitCount is used by operators that count set bits.
-func popcount(x int64, d DType) int64 {
-	w := width(d)
-	return int64(bits.OnesCount64(uint64(x) << (64 - w)))
 }

@@ -9,50 +9,55 @@ import (
 // gemm computes out[m, n] = a[m, k] * b[n, k]: the right operand has its rows along k. It adds in order of k, in blocks of
 // four by four results.
 func gemm(out, a, b []float64, m, n, k int) {
-	parallel((m+3)/4, max(1, 1<<16/(4*n*k+1)), func(lo, hi int) {
-		for i := lo * 4; i < min(hi*4, m); i += 4 {
-			if m-i < 4 {
-				for r := i; r < m; r++ {
-					row := a[r*k : r*k+k]
-					for j := range n {
-						out[r*n+j] = dot(row, b[j*k:j*k+k])
-					}
+	parallel((m+3)/4, max(1, 1<<16/(4*n*k+1)), func(lo, hi int) { gemmRows(out, a, b, lo*4, min(hi*4, m), n, k) })
+}
+
+func gemmSerial(out, a, b []float64, m, n, k int) { gemmRows(out, a, b, 0, m, n, k) }
+
+// gemmRows computes rows lo to hi.
+func gemmRows(out, a, b []float64, lo, m, n, k int) {
+	for i := lo; i < m; i += 4 {
+		if m-i < 4 {
+			for r := i; r < m; r++ {
+				row := a[r*k : r*k+k]
+				for j := range n {
+					out[r*n+j] = dot(row, b[j*k:j*k+k])
 				}
-				break
 			}
-			a0, a1, a2, a3 := a[i*k:i*k+k], a[(i+1)*k:(i+1)*k+k], a[(i+2)*k:(i+2)*k+k], a[(i+3)*k:(i+3)*k+k]
-			j := 0
-			for ; j+1 < n; j += 2 {
-				b0, b1 := b[j*k:j*k+k], b[(j+1)*k:(j+1)*k+k]
-				var s00, s01, s10, s11, s20, s21, s30, s31 float64
-				for p, x := range b0 {
-					y := b1[p]
-					u, v := a0[p], a1[p]
-					s00 += u * x
-					s01 += u * y
-					s10 += v * x
-					s11 += v * y
-					u, v = a2[p], a3[p]
-					s20 += u * x
-					s21 += u * y
-					s30 += v * x
-					s31 += v * y
-				}
-				o := out[i*n+j:]
-				o[0], o[1] = s00, s01
-				o[n], o[n+1] = s10, s11
-				o[2*n], o[2*n+1] = s20, s21
-				o[3*n], o[3*n+1] = s30, s31
-			}
-			if j < n {
-				b0 := b[j*k : j*k+k]
-				out[i*n+j] = dot(a0, b0)
-				out[(i+1)*n+j] = dot(a1, b0)
-				out[(i+2)*n+j] = dot(a2, b0)
-				out[(i+3)*n+j] = dot(a3, b0)
-			}
+			break
 		}
-	})
+		a0, a1, a2, a3 := a[i*k:i*k+k], a[(i+1)*k:(i+1)*k+k], a[(i+2)*k:(i+2)*k+k], a[(i+3)*k:(i+3)*k+k]
+		j := 0
+		for ; j+1 < n; j += 2 {
+			b0, b1 := b[j*k:j*k+k], b[(j+1)*k:(j+1)*k+k]
+			var s00, s01, s10, s11, s20, s21, s30, s31 float64
+			for p, x := range b0 {
+				y := b1[p]
+				u, v := a0[p], a1[p]
+				s00 += u * x
+				s01 += u * y
+				s10 += v * x
+				s11 += v * y
+				u, v = a2[p], a3[p]
+				s20 += u * x
+				s21 += u * y
+				s30 += v * x
+				s31 += v * y
+			}
+			o := out[i*n+j:]
+			o[0], o[1] = s00, s01
+			o[n], o[n+1] = s10, s11
+			o[2*n], o[2*n+1] = s20, s21
+			o[3*n], o[3*n+1] = s30, s31
+		}
+		if j < n {
+			b0 := b[j*k : j*k+k]
+			out[i*n+j] = dot(a0, b0)
+			out[(i+1)*n+j] = dot(a1, b0)
+			out[(i+2)*n+j] = dot(a2, b0)
+			out[(i+3)*n+j] = dot(a3, b0)
+		}
+	}
 }
 
 func dot(a, b []float64) float64 {

@@ -865,5 +865,3 @@ func wrapIndices(idx []int64, n int64) []int64 {
 	}
 	return out
 }
-
-var inf = math.Inf(1)

@@ -152,3 +152,62 @@ func entr(x float64) float64 {
 	}
 	return math.Inf(-1)
 }
+
+// gammaInc gives the regularized incomplete gamma functions P(a, x) and Q(a, x).
+func gammaInc(a, x float64) (p, q float64) {
+	nan := math.NaN()
+	switch {
+	case math.IsNaN(a) || math.IsNaN(x) || a < 0 || x < 0:
+		return nan, nan
+	case a == 0:
+		if x > 0 {
+			return 1, 0
+		}
+		return nan, nan
+	case x == 0:
+		return 0, 1
+	case math.IsInf(a, 1):
+		if math.IsInf(x, 1) {
+			return nan, nan
+		}
+		return 0, 1
+	case math.IsInf(x, 1):
+		return 1, 0
+	}
+	front := math.Exp(a*math.Log(x) - x - lgamma(a))
+	if x < a+1 { // power series
+		term, sum := 1/a, 1/a
+		for n := 1; n < 10000; n++ {
+			term *= x / (a + float64(n))
+			sum += term
+			if math.Abs(term) < math.Abs(sum)*1e-17 {
+				break
+			}
+		}
+		p = front * sum
+		return p, 1 - p
+	}
+	// Continued fraction by the modified Lentz method.
+	const tiny = 1e-300
+	b := x + 1 - a
+	c, d := 1/tiny, 1/b
+	h := d
+	for i := 1; i < 10000; i++ {
+		an := -float64(i) * (float64(i) - a)
+		b += 2
+		if d = an*d + b; math.Abs(d) < tiny {
+			d = tiny
+		}
+		if c = b + an/c; math.Abs(c) < tiny {
+			c = tiny
+		}
+		d = 1 / d
+		delta := d * c
+		h *= delta
+		if math.Abs(delta-1) < 1e-16 {
+			break
+		}
+	}
+	q = front * h
+	return 1 - q, q
+}

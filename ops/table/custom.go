@@ -7,7 +7,7 @@ var custom = []ops.Row{
 		Schema: "mlx::kv_cache_update(Tensor(a0!) cache, Tensor new_values, SymInt start_pos, SymInt ring_size=0) -> Tensor",
 		Doc:    "Writes new keys or values into a cache at a position, wrapping around in a ring; gives an alias of the cache.",
 		Infer:  "inferCacheUpdate",
-		Interp: "evalKvCacheUpdate",
+		Interp: "evalKvUpdate",
 	},
 	{
 		Schema: "mlx::custom_sdpa(Tensor query, Tensor key, Tensor value, SymInt start_pos, Tensor? attn_mask=None, float dropout_p=0.0, bool is_causal=False, float? scale=None) -> Tensor",
@@ -89,7 +89,7 @@ var custom = []ops.Row{
 		Schema: "mlx_test::vadd(Tensor a, Tensor b) -> Tensor",
 		Doc:    "The sum of two tensors as a custom kernel.",
 		Infer:  "inferBinary",
-		Interp: "evalMlxTestVadd",
+		Interp: "evalBinary",
 		Decomp: "decompMlxTestVadd",
 	},
 	{
@@ -115,13 +115,13 @@ var custom = []ops.Row{
 		Schema: "llama::update_cache(Tensor value, Tensor(a!) cache, SymInt start_pos) -> Tensor",
 		Doc:    "Writes value into a cache at a position along the second dimension.",
 		Infer:  "inferLlamaUpdateCache",
-		Interp: "evalUpdateCache",
+		Interp: "evalKvUpdate",
 	},
 	{
 		Schema: "llama::update_cache_with_indices(Tensor value, Tensor(a!) cache, SymInt start_pos, Tensor indices) -> Tensor",
 		Doc:    "Writes value into a cache at the given places.",
 		Infer:  "inferLlamaUpdateCache",
-		Interp: "evalLlamaUpdateCacheWithIndices",
+		Interp: "evalKvUpdate",
 	},
 	{
 		Schema: "llama::fast_hadamard_transform(Tensor mat) -> Tensor",
@@ -152,13 +152,13 @@ var custom = []ops.Row{
 		Schema: "executorch::alias(Tensor x, Tensor y) -> (Tensor, Tensor)",
 		Doc:    "Two tensors as they are, tied to one buffer.",
 		Infer:  "inferExecutorchAlias",
-		Interp: "evalAlias",
+		Interp: "evalAliasPair",
 	},
 	{
 		Schema: "executorch::update_cross_attn_cache(Tensor value, Tensor cache) -> Tensor",
 		Doc:    "Writes value to the start of a cross-attention cache.",
 		Infer:  "inferUpdateCrossAttnCache",
-		Interp: "evalUpdateCrossAttnCache",
+		Interp: "evalKvUpdate",
 	},
 	{
 		Schema: "transformers::grouped_mm_fallback(Tensor input, Tensor weight, Tensor offs) -> Tensor",

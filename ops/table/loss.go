@@ -8,7 +8,7 @@ var loss = []ops.Row{
 		Doc:    "The squared difference, reduced.",
 		DTypes: ops.Floats,
 		Infer:  "inferLoss",
-		Interp: "evalMseLoss",
+		Interp: "evalLoss",
 		Decomp: "decompMseLoss",
 	},
 	{
@@ -16,7 +16,7 @@ var loss = []ops.Row{
 		Doc:    "The absolute difference, reduced.",
 		DTypes: ops.Floats | ops.Complex,
 		Infer:  "inferLoss",
-		Interp: "evalL1Loss",
+		Interp: "evalLoss",
 		Decomp: "decompL1Loss",
 	},
 	{
@@ -24,7 +24,7 @@ var loss = []ops.Row{
 		Doc:    "Squared below beta, absolute above, reduced.",
 		DTypes: ops.Floats,
 		Infer:  "inferLoss",
-		Interp: "evalSmoothL1Loss",
+		Interp: "evalLoss",
 		Decomp: "decompSmoothL1Loss",
 	},
 	{
@@ -32,7 +32,7 @@ var loss = []ops.Row{
 		Doc:    "Squared below delta, linear above, reduced.",
 		DTypes: ops.Floats,
 		Infer:  "inferLoss",
-		Interp: "evalHuberLoss",
+		Interp: "evalLoss",
 		Decomp: "decompHuberLoss",
 	},
 	{
@@ -40,7 +40,7 @@ var loss = []ops.Row{
 		Doc:    "The Kullback-Leibler divergence, reduced.",
 		DTypes: ops.Floats,
 		Infer:  "inferLoss",
-		Interp: "evalKlDiv",
+		Interp: "evalLoss",
 		Decomp: "decompKlDiv",
 	},
 	{
@@ -48,7 +48,7 @@ var loss = []ops.Row{
 		Doc:    "Binary cross entropy of probabilities, reduced.",
 		DTypes: ops.Floats,
 		Infer:  "inferLoss",
-		Interp: "evalBinaryCrossEntropy",
+		Interp: "evalLoss",
 		Decomp: "decompBce",
 	},
 	{
@@ -56,7 +56,7 @@ var loss = []ops.Row{
 		Doc:    "Binary cross entropy of logits, reduced.",
 		DTypes: ops.Floats,
 		Infer:  "inferLoss",
-		Interp: "evalBinaryCrossEntropyWithLogits",
+		Interp: "evalLoss",
 		Decomp: "decompBceLogits",
 	},
 	{
@@ -64,7 +64,7 @@ var loss = []ops.Row{
 		Doc:    "log(1 + exp(-y x)), reduced.",
 		DTypes: ops.Floats,
 		Infer:  "inferLoss",
-		Interp: "evalSoftMarginLoss",
+		Interp: "evalLoss",
 		Decomp: "decompSoftMarginLoss",
 	},
 	{
@@ -72,7 +72,7 @@ var loss = []ops.Row{
 		Doc:    "The hinge embedding loss, reduced.",
 		DTypes: ops.Floats,
 		Infer:  "inferLoss",
-		Interp: "evalHingeEmbeddingLoss",
+		Interp: "evalLoss",
 		Decomp: "decompHingeEmbeddingLoss",
 	},
 	{
@@ -80,7 +80,7 @@ var loss = []ops.Row{
 		Doc:    "The margin ranking loss, reduced.",
 		DTypes: ops.Real,
 		Infer:  "inferMarginRankingLoss",
-		Interp: "evalMarginRankingLoss",
+		Interp: "evalLoss",
 		Decomp: "decompMarginRankingLoss",
 	},
 	{
@@ -104,7 +104,7 @@ var loss = []ops.Row{
 		Doc:    "The Poisson negative log likelihood, reduced.",
 		DTypes: ops.Real,
 		Infer:  "inferLoss",
-		Interp: "evalPoissonNllLoss",
+		Interp: "evalLoss",
 		Decomp: "decompPoissonNllLoss",
 	},
 	{
@@ -140,14 +140,14 @@ var loss = []ops.Row{
 		Schema: "aten::nll_loss_forward(Tensor self, Tensor target, Tensor? weight, int reduction, SymInt ignore_index) -> (Tensor output, Tensor total_weight)",
 		Doc:    "The negative log likelihood and the total weight.",
 		Infer:  "inferNllLossForward",
-		Interp: "evalNllLossForward",
+		Interp: "evalNllLoss",
 		Decomp: "decompNllLossForward",
 	},
 	{
 		Schema: "aten::nll_loss2d_forward(Tensor self, Tensor target, Tensor? weight, int reduction, SymInt ignore_index) -> (Tensor output, Tensor total_weight)",
 		Doc:    "The negative log likelihood and the total weight.",
 		Infer:  "inferNllLossForward",
-		Interp: "evalNllLossForward",
+		Interp: "evalNllLoss",
 		Decomp: "decompNllLossForward",
 	},
 }

@@ -24,7 +24,7 @@ var reduce = []ops.Row{
 		Doc:    "The sum with NaN counted as zero.",
 		DTypes: ops.RealBool,
 		Infer:  "inferSum",
-		Interp: "evalNansum",
+		Interp: "evalSum",
 		Decomp: "decompNansum",
 	},
 	{
@@ -48,7 +48,7 @@ var reduce = []ops.Row{
 		Doc:    "The mean of the elements that are not NaN.",
 		DTypes: ops.Floats,
 		Infer:  "inferMean",
-		Interp: "evalNanmean",
+		Interp: "evalMean",
 		Decomp: "decompNanmean",
 	},
 	{
@@ -56,7 +56,7 @@ var reduce = []ops.Row{
 		Doc:    "The product of all elements.",
 		DTypes: ops.RealBool | ops.Complex,
 		Infer:  "inferSumAll",
-		Interp: "evalProd",
+		Interp: "evalSum",
 		Kernel: "aten::prod.out",
 	},
 	{
@@ -64,7 +64,7 @@ var reduce = []ops.Row{
 		Doc:    "The product over one dimension.",
 		DTypes: ops.RealBool | ops.Complex,
 		Infer:  "inferProd",
-		Interp: "evalProd",
+		Interp: "evalSum",
 		Kernel: "aten::prod.int_out",
 	},
 	{
@@ -72,7 +72,7 @@ var reduce = []ops.Row{
 		Doc:    "The largest element over the given dimensions.",
 		DTypes: ops.RealBool,
 		Infer:  "inferReduceDims",
-		Interp: "evalAmax",
+		Interp: "evalExtreme",
 		Kernel: "aten::amax.out",
 	},
 	{
@@ -80,7 +80,7 @@ var reduce = []ops.Row{
 		Doc:    "The smallest element over the given dimensions.",
 		DTypes: ops.RealBool,
 		Infer:  "inferReduceDims",
-		Interp: "evalAmin",
+		Interp: "evalExtreme",
 		Kernel: "aten::amin.out",
 	},
 	{
@@ -96,7 +96,7 @@ var reduce = []ops.Row{
 		Doc:    "The largest of all elements.",
 		DTypes: ops.RealBool,
 		Infer:  "inferReduceAll",
-		Interp: "evalMax",
+		Interp: "evalExtreme",
 		Kernel: "aten::max.unary_out",
 	},
 	{
@@ -104,7 +104,7 @@ var reduce = []ops.Row{
 		Doc:    "The smallest of all elements.",
 		DTypes: ops.RealBool,
 		Infer:  "inferReduceAll",
-		Interp: "evalMin",
+		Interp: "evalExtreme",
 		Kernel: "aten::min.unary_out",
 	},
 	{
@@ -112,7 +112,7 @@ var reduce = []ops.Row{
 		Doc:    "The largest element over one dimension and the index of it.",
 		DTypes: ops.RealBool,
 		Infer:  "inferMaxDim",
-		Interp: "evalMax",
+		Interp: "evalExtreme",
 		Kernel: "aten::max.dim_max",
 	},
 	{
@@ -120,7 +120,7 @@ var reduce = []ops.Row{
 		Doc:    "The smallest element over one dimension and the index of it.",
 		DTypes: ops.RealBool,
 		Infer:  "inferMaxDim",
-		Interp: "evalMin",
+		Interp: "evalExtreme",
 		Kernel: "aten::min.dim_min",
 	},
 	{
@@ -128,7 +128,7 @@ var reduce = []ops.Row{
 		Doc:    "The index of the largest element.",
 		DTypes: ops.Real,
 		Infer:  "inferArgmax",
-		Interp: "evalArgmax",
+		Interp: "evalArgExtreme",
 		Kernel: "aten::argmax.out",
 	},
 	{
@@ -136,7 +136,7 @@ var reduce = []ops.Row{
 		Doc:    "The index of the smallest element.",
 		DTypes: ops.Real,
 		Infer:  "inferArgmax",
-		Interp: "evalArgmin",
+		Interp: "evalArgExtreme",
 		Kernel: "aten::argmin.out",
 	},
 	{
@@ -144,7 +144,7 @@ var reduce = []ops.Row{
 		Doc:    "Whether all elements are not zero.",
 		DTypes: ops.RealBool | ops.Complex,
 		Infer:  "inferAny",
-		Interp: "evalAll",
+		Interp: "evalAllAny",
 		Decomp: "decompAll",
 	},
 	{
@@ -152,7 +152,7 @@ var reduce = []ops.Row{
 		Doc:    "Whether all elements are not zero.",
 		DTypes: ops.RealBool | ops.Complex,
 		Infer:  "inferAny",
-		Interp: "evalAll",
+		Interp: "evalAllAny",
 		Decomp: "decompAll",
 	},
 	{
@@ -160,7 +160,7 @@ var reduce = []ops.Row{
 		Doc:    "Whether all elements are not zero.",
 		DTypes: ops.RealBool | ops.Complex,
 		Infer:  "inferAny",
-		Interp: "evalAll",
+		Interp: "evalAllAny",
 		Decomp: "decompAll",
 	},
 	{
@@ -168,7 +168,7 @@ var reduce = []ops.Row{
 		Doc:    "Whether any element is not zero.",
 		DTypes: ops.RealBool | ops.Complex,
 		Infer:  "inferAny",
-		Interp: "evalAny",
+		Interp: "evalAllAny",
 		Kernel: "aten::any.all_out",
 	},
 	{
@@ -176,7 +176,7 @@ var reduce = []ops.Row{
 		Doc:    "Whether any element is not zero.",
 		DTypes: ops.RealBool | ops.Complex,
 		Infer:  "inferAny",
-		Interp: "evalAny",
+		Interp: "evalAllAny",
 		Kernel: "aten::any.out",
 	},
 	{
@@ -184,21 +184,21 @@ var reduce = []ops.Row{
 		Doc:    "Whether any element is not zero.",
 		DTypes: ops.RealBool | ops.Complex,
 		Infer:  "inferAny",
-		Interp: "evalAny",
+		Interp: "evalAllAny",
 		Kernel: "aten::any.dims_out",
 	},
 	{
 		Schema: "aten::_is_all_true(Tensor self) -> Tensor",
 		Doc:    "Whether all elements of a bool tensor are true.",
 		Infer:  "inferIsAllTrue",
-		Interp: "evalIsAllTrue",
+		Interp: "evalAllAny",
 		Decomp: "decompIsAllTrue",
 	},
 	{
 		Schema: "aten::_is_any_true(Tensor self) -> Tensor",
 		Doc:    "Whether any element of a bool tensor is true.",
 		Infer:  "inferIsAllTrue",
-		Interp: "evalIsAnyTrue",
+		Interp: "evalAllAny",
 		Decomp: "decompIsAnyTrue",
 	},
 	{
@@ -256,7 +256,7 @@ var reduce = []ops.Row{
 		Doc:    "The standard deviation over the given dimensions.",
 		DTypes: ops.Floats | ops.Complex,
 		Infer:  "inferVar",
-		Interp: "evalStd",
+		Interp: "evalVar",
 		Decomp: "decompStd",
 	},
 	{
@@ -264,7 +264,7 @@ var reduce = []ops.Row{
 		Doc:    "The standard deviation over the given dimensions.",
 		DTypes: ops.Floats | ops.Complex,
 		Infer:  "inferVar",
-		Interp: "evalStd",
+		Interp: "evalVar",
 		Decomp: "decompStd",
 	},
 	{
@@ -272,7 +272,7 @@ var reduce = []ops.Row{
 		Doc:    "The standard deviation over the given dimensions.",
 		DTypes: ops.Floats | ops.Complex,
 		Infer:  "inferVar",
-		Interp: "evalStd",
+		Interp: "evalVar",
 		Decomp: "decompStd",
 	},
 	{
@@ -280,7 +280,7 @@ var reduce = []ops.Row{
 		Doc:    "Variance and mean over the given dimensions.",
 		DTypes: ops.Floats | ops.Complex,
 		Infer:  "inferVarMean",
-		Interp: "evalVarMean",
+		Interp: "evalVar",
 		Decomp: "decompVarMean",
 	},
 	{
@@ -288,7 +288,7 @@ var reduce = []ops.Row{
 		Doc:    "Variance and mean over the given dimensions.",
 		DTypes: ops.Floats | ops.Complex,
 		Infer:  "inferVarMean",
-		Interp: "evalVarMean",
+		Interp: "evalVar",
 		Decomp: "decompVarMean",
 	},
 	{
@@ -296,7 +296,7 @@ var reduce = []ops.Row{
 		Doc:    "Variance and mean over the given dimensions.",
 		DTypes: ops.Floats | ops.Complex,
 		Infer:  "inferVarMean",
-		Interp: "evalVarMean",
+		Interp: "evalVar",
 		Decomp: "decompVarMean",
 		Kernel: "aten::var_mean.correction_out",
 	},
@@ -305,7 +305,7 @@ var reduce = []ops.Row{
 		Doc:    "Standard deviation and mean over the given dimensions.",
 		DTypes: ops.Floats | ops.Complex,
 		Infer:  "inferVarMean",
-		Interp: "evalStdMean",
+		Interp: "evalVar",
 		Decomp: "decompStdMean",
 	},
 	{
@@ -313,7 +313,7 @@ var reduce = []ops.Row{
 		Doc:    "Standard deviation and mean over the given dimensions.",
 		DTypes: ops.Floats | ops.Complex,
 		Infer:  "inferVarMean",
-		Interp: "evalStdMean",
+		Interp: "evalVar",
 		Decomp: "decompStdMean",
 	},
 	{
@@ -321,7 +321,7 @@ var reduce = []ops.Row{
 		Doc:    "Standard deviation and mean over the given dimensions.",
 		DTypes: ops.Floats | ops.Complex,
 		Infer:  "inferVarMean",
-		Interp: "evalStdMean",
+		Interp: "evalVar",
 		Decomp: "decompStdMean",
 	},
 	{
@@ -361,7 +361,7 @@ var reduce = []ops.Row{
 		Doc:    "The vector norm of order ord over the given dimensions.",
 		DTypes: ops.Floats | ops.Complex,
 		Infer:  "inferVectorNorm",
-		Interp: "evalLinalgVectorNorm",
+		Interp: "evalNorm",
 		Decomp: "decompVectorNorm",
 	},
 	{
@@ -369,7 +369,7 @@ var reduce = []ops.Row{
 		Doc:    "A vector or matrix norm, by ord and dim.",
 		DTypes: ops.Floats | ops.Complex,
 		Infer:  "inferLinalgNorm",
-		Interp: "evalLinalgNorm",
+		Interp: "evalMatrixNorm",
 		Decomp: "decompLinalgNorm",
 	},
 	{
@@ -377,7 +377,7 @@ var reduce = []ops.Row{
 		Doc:    "A vector or matrix norm, by ord and dim.",
 		DTypes: ops.Floats | ops.Complex,
 		Infer:  "inferLinalgNorm",
-		Interp: "evalLinalgNorm",
+		Interp: "evalMatrixNorm",
 		Decomp: "decompLinalgNorm",
 	},
 	{
@@ -385,7 +385,7 @@ var reduce = []ops.Row{
 		Doc:    "A matrix norm over two dimensions.",
 		DTypes: ops.Floats | ops.Complex,
 		Infer:  "inferMatrixNorm",
-		Interp: "evalLinalgMatrixNorm",
+		Interp: "evalMatrixNorm",
 		Decomp: "decompMatrixNorm",
 	},
 	{
@@ -393,14 +393,14 @@ var reduce = []ops.Row{
 		Doc:    "A matrix norm over two dimensions.",
 		DTypes: ops.Floats | ops.Complex,
 		Infer:  "inferMatrixNorm",
-		Interp: "evalLinalgMatrixNorm",
+		Interp: "evalMatrixNorm",
 		Decomp: "decompMatrixNorm",
 	},
 	{
 		Schema: "aten::frobenius_norm.dim(Tensor self, int[1] dim, bool keepdim=False) -> Tensor",
 		Doc:    "The square root of the sum of squares over the given dimensions.",
 		Infer:  "inferFrobeniusNorm",
-		Interp: "evalFrobeniusNorm",
+		Interp: "evalNorm",
 		Decomp: "decompFrobeniusNorm",
 	},
 	{
@@ -408,7 +408,7 @@ var reduce = []ops.Row{
 		Doc:    "The p-norm of self - other.",
 		DTypes: ops.Floats | ops.Complex,
 		Infer:  "inferDist",
-		Interp: "evalDist",
+		Interp: "evalNorm",
 		Decomp: "decompDist",
 	},
 	{
@@ -424,7 +424,7 @@ var reduce = []ops.Row{
 		Doc:    "The lower median over one dimension and its index.",
 		DTypes: ops.Real,
 		Infer:  "inferMaxDim",
-		Interp: "evalMedianDim",
+		Interp: "evalMedian",
 		Decomp: "decompMedianDim",
 	},
 	{
@@ -432,14 +432,14 @@ var reduce = []ops.Row{
 		Doc:    "The lower median of the elements that are not NaN.",
 		DTypes: ops.Real,
 		Infer:  "inferReduceAll",
-		Interp: "evalNanmedian",
+		Interp: "evalMedian",
 	},
 	{
 		Schema: "aten::nanmedian.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
 		Doc:    "The lower median over one dimension without NaN, and its index.",
 		DTypes: ops.Real,
 		Infer:  "inferMaxDim",
-		Interp: "evalNanmedianDim",
+		Interp: "evalMedian",
 	},
 	{
 		Schema: "aten::mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)",
@@ -491,21 +491,21 @@ var reduce = []ops.Row{
 		Doc:    "Quantiles of the elements that are not NaN.",
 		DTypes: ops.Set(ops.Float32, ops.Float64),
 		Infer:  "inferQuantile",
-		Interp: "evalNanquantile",
+		Interp: "evalQuantile",
 	},
 	{
 		Schema: "aten::nanquantile.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, str interpolation='linear') -> Tensor",
 		Doc:    "Quantiles of the elements that are not NaN.",
 		DTypes: ops.Set(ops.Float32, ops.Float64),
 		Infer:  "inferQuantile",
-		Interp: "evalNanquantile",
+		Interp: "evalQuantile",
 	},
 	{
 		Schema: "aten::cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
 		Doc:    "Running sums along a dimension.",
 		DTypes: ops.Real | ops.Complex,
 		Infer:  "inferCumsum",
-		Interp: "evalCumsum",
+		Interp: "evalCumulative",
 		Kernel: "aten::cumsum.out",
 	},
 	{
@@ -513,14 +513,14 @@ var reduce = []ops.Row{
 		Doc:    "Running sums along a dimension, written to self.",
 		DTypes: ops.Real | ops.Complex,
 		Infer:  "inferCumsum",
-		Interp: "evalCumsum",
+		Interp: "evalCumulative",
 	},
 	{
 		Schema: "aten::cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
 		Doc:    "Running products along a dimension.",
 		DTypes: ops.Real | ops.Complex,
 		Infer:  "inferCumsum",
-		Interp: "evalCumprod",
+		Interp: "evalCumulative",
 		Decomp: "decompCumprod",
 	},
 	{
@@ -528,14 +528,14 @@ var reduce = []ops.Row{
 		Doc:    "Running products along a dimension, written to self.",
 		DTypes: ops.Real | ops.Complex,
 		Infer:  "inferCumsum",
-		Interp: "evalCumprod",
+		Interp: "evalCumulative",
 	},
 	{
 		Schema: "aten::cummax(Tensor self, int dim) -> (Tensor values, Tensor indices)",
 		Doc:    "Running maxima along a dimension, and their indices.",
 		DTypes: ops.RealBool,
 		Infer:  "inferCummax",
-		Interp: "evalCummax",
+		Interp: "evalCumExtreme",
 		Decomp: "decompCummax",
 	},
 	{
@@ -543,7 +543,7 @@ var reduce = []ops.Row{
 		Doc:    "Running minima along a dimension, and their indices.",
 		DTypes: ops.RealBool,
 		Infer:  "inferCummax",
-		Interp: "evalCummin",
+		Interp: "evalCumExtreme",
 		Decomp: "decompCummin",
 	},
 	{
@@ -551,7 +551,7 @@ var reduce = []ops.Row{
 		Doc:    "The logarithm of running sums of exponentials.",
 		DTypes: ops.Floats | ops.Complex,
 		Infer:  "inferLogcumsumexp",
-		Interp: "evalLogcumsumexp",
+		Interp: "evalCumulative",
 		Decomp: "decompLogcumsumexp",
 	},
 	{

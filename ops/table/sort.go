@@ -24,7 +24,7 @@ var sort = []ops.Row{
 		Doc:    "The indices that sort along a dimension.",
 		DTypes: ops.RealBool,
 		Infer:  "inferArgsort",
-		Interp: "evalArgsort",
+		Interp: "evalSort",
 		Decomp: "decompArgsort",
 	},
 	{
@@ -32,7 +32,7 @@ var sort = []ops.Row{
 		Doc:    "The indices that sort along a dimension.",
 		DTypes: ops.RealBool,
 		Infer:  "inferArgsort",
-		Interp: "evalArgsort",
+		Interp: "evalSort",
 		Decomp: "decompArgsort",
 	},
 	{
@@ -40,7 +40,7 @@ var sort = []ops.Row{
 		Doc:    "Elements in order along the first dimension.",
 		DTypes: ops.RealBool,
 		Infer:  "inferUnary",
-		Interp: "evalMsort",
+		Interp: "evalSort",
 		Decomp: "decompMsort",
 	},
 	{
@@ -63,13 +63,13 @@ var sort = []ops.Row{
 		Doc:    "Runs of equal elements made one, with inverse indices and counts.",
 		DTypes: ops.RealBool,
 		Infer:  "inferUniqueConsecutive",
-		Interp: "evalUniqueConsecutive",
+		Interp: "evalUnique",
 	},
 	{
 		Schema: "aten::_unique2(Tensor self, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor)",
 		Doc:    "The distinct elements, with inverse indices and counts.",
 		Infer:  "inferUnique2",
-		Interp: "evalUnique2",
+		Interp: "evalUnique",
 	},
 	{
 		Schema: "aten::_unique(Tensor self, bool sorted=True, bool return_inverse=False) -> (Tensor, Tensor)",
@@ -81,6 +81,6 @@ var sort = []ops.Row{
 		Schema: "aten::unique_dim(Tensor self, int dim, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor)",
 		Doc:    "The distinct slices along a dimension, with inverse indices and counts.",
 		Infer:  "inferUniqueDim",
-		Interp: "evalUniqueDim",
+		Interp: "evalUnique",
 	},
 }
