@@ -45,8 +45,13 @@ func Apply(op ops.ID, args []Value) ([]Value, error) {
 	return apply(&Call{Op: op, Args: args})
 }
 
+// fns is the generated dispatch; control flow reaches it from inside, so that it cannot be named where it is initialized.
+var fns []Fn
+
+func init() { fns = dispatch[:] }
+
 // Supported tells whether the interpreter has a function for the operator.
-func Supported(op ops.ID) bool { return int(op) < len(dispatch) && dispatch[op] != nil }
+func Supported(op ops.ID) bool { return int(op) < len(fns) && fns[op] != nil }
 
 func apply(c *Call) (outs []Value, err error) {
 	if !Supported(c.Op) {
@@ -65,7 +70,7 @@ func apply(c *Call) (outs []Value, err error) {
 			err = &opError{fmt.Sprintf("internal error: %v", r)}
 		}
 	}()
-	if outs, err = dispatch[c.Op](c); err != nil || !info.Mutates {
+	if outs, err = fns[c.Op](c); err != nil || !info.Mutates {
 		return outs, err
 	}
 	return writeBack(c, info, outs)

@@ -1,7 +1,6 @@
 package interp
 
 import (
-	"math"
 	"slices"
 	"strings"
 
