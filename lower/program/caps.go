@@ -152,6 +152,10 @@ func matchKernel(n *ir.Node, k *ops.KernelInfo) (*plan, *ir.Diag) {
 			continue
 		}
 		f := feed{kind: feedArg, arg: j}
+		if v, ok := harmless(n, k, ka, a); ok && !a.IsNone() {
+			p.args = append(p.args, feed{kind: feedConst, val: v})
+			continue
+		}
 		if ka.Type == ops.TTensor && !ka.List && !a.IsNone() && a.Value() == nil {
 			d, ok := wrapDType(n, a)
 			if !ok {

@@ -273,6 +273,8 @@ func partOffsets(n *ir.Node) ([]int64, bool) {
 func matchItem(n *ir.Node) (*plan, *ir.Diag) {
 	if x := n.In(0); x == nil || !x.Type.IsTensor() {
 		return nil, n.Diag("kernel-limit", "the argument is no tensor", "")
+	} else if k := ops.LookupKernel("aten::_local_scalar_dense"); k != nil && !k.DTypes.Has(x.Type.DType) {
+		return nil, n.Diag("kernel-limit", fmt.Sprintf("the runtime reads no numbers from %s", x.Type.DType), "")
 	}
 	return &plan{kind: planItem}, nil
 }
