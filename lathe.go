@@ -160,6 +160,9 @@ func Compile(ctx context.Context, o Options) (*Report, error) {
 	}
 	rep.Methods = lowered.Methods
 	for _, m := range lowered.Methods {
+		for _, n := range m.Notes {
+			rep.Notes = append(rep.Notes, "method "+m.Name+": "+n)
+		}
 		for _, a := range m.Assumed {
 			rep.Notes = append(rep.Notes, fmt.Sprintf("method %s: size %s has no bound; memory is planned for up to %d (--dim %s=1..MAX says another)", m.Name, a.Symbol, a.Max, a.Symbol))
 		}

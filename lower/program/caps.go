@@ -156,7 +156,7 @@ func matchKernel(n *ir.Node, k *ops.KernelInfo) (*plan, *ir.Diag) {
 			p.args = append(p.args, feed{kind: feedConst, val: v})
 			continue
 		}
-		if ka.Type == ops.TTensor && !ka.List && !a.IsNone() && a.Value() == nil {
+		if v := a.Value(); ka.Type == ops.TTensor && !ka.List && !a.IsNone() && (v == nil || !v.Type.IsTensor()) {
 			d, ok := wrapDType(n, a)
 			if !ok {
 				return no("argument %s is no tensor", ka.Name)
@@ -221,12 +221,10 @@ func wrapDType(n *ir.Node, a ir.Arg) (ops.DType, bool) {
 	case ir.ArgBool:
 		return ops.Bool, true
 	case ir.ArgInt:
-		if k, ok := a.Int(); !ok || t == ops.Bool && n.Out().Type.DType == ops.Bool {
-			return t, false
-		} else if t.IsInt() && !fitsInt(t, k) {
+		if t == ops.Bool {
 			return ops.Int64, true
 		}
-		if t == ops.Bool {
+		if k, ok := a.Int(); ok && t.IsInt() && !fitsInt(t, k) {
 			return ops.Int64, true
 		}
 		return t, true
@@ -235,6 +233,18 @@ func wrapDType(n *ir.Node, a ir.Arg) (ops.DType, bool) {
 			return t, true
 		}
 		return ops.Float32, true
+	case ir.ArgValue:
+		// A number that is computed: the kernel that makes a tensor of it converts.
+		switch k := a.Value().Type.Kind; {
+		case k == ir.KindBool:
+			return ops.Bool, true
+		case k == ir.KindInt && t != ops.Bool, k == ir.KindFloat && t.IsFloat():
+			return t, true
+		case k == ir.KindInt:
+			return ops.Int64, true
+		case k == ir.KindFloat:
+			return ops.Float32, true
+		}
 	}
 	return t, false
 }

@@ -73,8 +73,14 @@ func (b *fileBlob) File() *os.File { return b.file }
 
 func (b *fileBlob) Offset() int64 { return b.off }
 
-// wrap is a constant tensor without dimensions that holds the number a.
+// wrap is a tensor without dimensions that holds the number a, a constant where that is known.
 func (m *method) wrap(d ops.DType, a ir.Arg) int32 {
+	if _, ok := a.Float(); !ok {
+		x := m.scalar(a)
+		t := m.newTensor(ir.StaticType(d), m.newBuffer())
+		m.call("aten::scalar_tensor", "out", x, t.index, t.index)
+		return t.index
+	}
 	b, ok := encodeScalar(d, a)
 	if !ok {
 		m.failf("kernel-limit", "", "a number cannot be held as %s", d)

@@ -35,6 +35,8 @@ type MethodReport struct {
 	Kernels map[string]int
 	// Assumed are sizes without a bound in the program and the bound that memory was planned for.
 	Assumed []AssumedBound
+	// Notes are restrictions that the runtime imposes.
+	Notes []string
 }
 
 // AssumedBound is a bound that the program did not state.
@@ -97,6 +99,7 @@ type method struct {
 	places    map[*ir.Input]*tensor
 	delegates map[*partition.Lowered]int32
 	assumed   map[string]int64
+	pinned    []string
 	at        *ir.Node // what is being lowered, for diagnostics
 	diags     ir.Diags
 	peak      int64
@@ -206,6 +209,12 @@ func (m *method) input(in *ir.Input) {
 		}
 	default:
 		idx = m.newScalar(v.Type)
+		if v.Type.Kind == ir.KindInt && v.Type.Known {
+			if k, err := sym.Eval(v.Type.Sym, m.g.Syms); err == nil {
+				m.plan.Values[idx] = pte.Int(k)
+				m.pinned = append(m.pinned, fmt.Sprintf("the runtime takes number %d among the inputs only as %d, its value at export", len(m.plan.Inputs), k))
+			}
+		}
 		m.scalars[v] = idx
 	}
 	m.plan.Inputs = append(m.plan.Inputs, idx)
@@ -656,7 +665,7 @@ func (m *method) copyTo(to, t *tensor) {
 }
 
 func (m *method) report() MethodReport {
-	r := MethodReport{Name: m.plan.Name, Instructions: len(m.chain.Instructions), Peak: m.peak, Kernels: map[string]int{}}
+	r := MethodReport{Name: m.plan.Name, Instructions: len(m.chain.Instructions), Peak: m.peak, Kernels: map[string]int{}, Notes: m.pinned}
 	for _, i := range m.chain.Instructions {
 		if k, ok := i.(pte.KernelCall); ok {
 			o := m.plan.Operators[k.Op]

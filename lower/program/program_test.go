@@ -283,6 +283,19 @@ graph @forward(%x: f32[3] user, %n: i64[] user) -> (%2, u0 + 1) {
 		},
 	},
 	{
+		name: "numbers among tensors",
+		ir: `sym s0 in [0, 6] hint 2
+graph @forward(%x: f32[s0] user, %n: i64[] user) -> (%1, %2, %3, %4) {
+  %1 = aten.mul.Tensor(%x, 2.5): f32[s0]
+  %2 = aten.add.Tensor(%x, s0 + 1): f32[s0]
+  %3 = aten.add.Tensor(%n, 3): i64[]
+  %4 = aten.mul.Tensor(%n, 0.5): f32[]
+}`,
+		calls: []call{
+			{[]etrt.Value{f32([]int64{2}, 2, 4), i64(nil, 5)}, "float32[2](5 10); float32[2](5 7); int64[](8); float32[](2.5)"},
+		},
+	},
+	{
 		name: "arithmetic on sizes",
 		ir: `sym s0 in [0, 20] hint 3
 sym s1 in [1, 20] hint 3
