@@ -3,7 +3,9 @@ package lathe
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,7 +17,6 @@ import (
 	"github.com/lathe-ml/lathe/lower/program"
 	"github.com/lathe-ml/lathe/partition"
 	"github.com/lathe-ml/lathe/passes"
-	"github.com/lathe-ml/lathe/pt2"
 )
 
 // Portable is the name of the target without a delegate.
@@ -33,6 +34,14 @@ func Backends() []string {
 	return names
 }
 
+// DefaultBackend is the target when none is asked for: XNNPACK, in a build that has it.
+func DefaultBackend() string {
+	if names := Backends(); slices.Contains(names, "xnnpack") {
+		return "xnnpack"
+	}
+	return Portable
+}
+
 func backendNamed(name string) (partition.Backend, error) {
 	if name == Portable {
 		return nil, nil
@@ -42,7 +51,7 @@ func backendNamed(name string) (partition.Backend, error) {
 			return b, nil
 		}
 	}
-	return nil, fmt.Errorf("no backend is called %q; there are %s", name, strings.Join(Backends(), ", "))
+	return nil, &UsageError{fmt.Errorf("no backend is called %q; there are %s", name, strings.Join(Backends(), ", "))}
 }
 
 // Input is an archive to compile.
@@ -57,7 +66,7 @@ type Options struct {
 	Inputs []Input
 	// Output is the file to write; empty means the first input's name with .pte.
 	Output string
-	// Backend is one of Backends; empty means portable.
+	// Backend is one of Backends; empty means DefaultBackend.
 	Backend string
 	// Dims bounds sizes that the export left open, by the name of the symbol.
 	Dims map[string]sym.Range
@@ -66,6 +75,9 @@ type Options struct {
 	Skip     []string
 	// Hooks watch the passes.
 	Hooks []passes.Hook
+	// Bisect switches single rewrites off, and BisectOut is where their marks go.
+	Bisect    *passes.Matcher
+	BisectOut io.Writer
 	// Program are choices of the plan.
 	Program program.Options
 	// Progress, when not nil, is told the stage at work and how far it is.
@@ -74,8 +86,9 @@ type Options struct {
 
 // Report says what was made.
 type Report struct {
-	Output string
-	Bytes  int64
+	Output  string
+	Backend string
+	Bytes   int64
 	// Notes are remarks that do no harm: of the archive, and bounds assumed for sizes without one.
 	Notes []string
 	// Methods are the plans, Regions and Outside what the delegate runs and what it does not.
@@ -86,10 +99,10 @@ type Report struct {
 // Compile compiles archives into one program file, which appears whole or not at all. Errors in the input are ir.Diags.
 func Compile(ctx context.Context, o Options) (*Report, error) {
 	if len(o.Inputs) == 0 {
-		return nil, fmt.Errorf("nothing to compile")
+		return nil, &UsageError{errors.New("nothing to compile")}
 	}
 	if o.Backend == "" {
-		o.Backend = Portable
+		o.Backend = DefaultBackend()
 	}
 	if o.Output == "" {
 		in := o.Inputs[0].Path
@@ -99,52 +112,13 @@ func Compile(ctx context.Context, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	prog := &ir.Program{}
-	rep := &Report{Output: o.Output}
-	var diags ir.Diags
-	for _, in := range o.Inputs {
-		a, err := pt2.Open(in.Path)
-		if err != nil {
-			ds, ok := ir.AsDiags(err)
-			if !ok {
-				return nil, err
-			}
-			diags = append(diags, ds...)
-			continue
-		}
-		defer a.Close() //nolint:errcheck // only read
-		p, err := a.Load()
-		rep.Notes = append(rep.Notes, a.Notes()...)
-		if err != nil {
-			ds, ok := ir.AsDiags(err)
-			if !ok {
-				return nil, err
-			}
-			diags = append(diags, ds...)
-			continue
-		}
-		if in.Method != "" {
-			if len(p.Methods) != 1 {
-				diags = append(diags, &ir.Diag{Code: "methods", Msg: fmt.Sprintf("%s holds %d programs; one name cannot stand for them", in.Path, len(p.Methods))})
-				continue
-			}
-			p.Methods[0].Name = in.Method
-		}
-		for _, g := range p.Methods {
-			if prog.Method(g.Name) != nil {
-				diags = append(diags, &ir.Diag{Code: "methods", Msg: fmt.Sprintf("two programs are called %q", g.Name), Entry: g.Entry, Try: "name them with --method NAME=FILE"})
-				continue
-			}
-			prog.Methods = append(prog.Methods, g)
-		}
-	}
-	if err := diags.Err(); err != nil {
+	rep := &Report{Output: o.Output, Backend: o.Backend}
+	prog, closeAll, err := load(o, rep)
+	defer closeAll()
+	if err != nil {
 		return nil, err
 	}
 	for _, g := range prog.Methods {
-		if err := bindDims(g, o.Dims); err != nil {
-			return nil, err
-		}
 		part, err := transform(ctx, g, backend, o)
 		if err != nil {
 			return nil, err
@@ -154,9 +128,14 @@ func Compile(ctx context.Context, o Options) (*Report, error) {
 			rep.Outside = append(rep.Outside, part.Outside...)
 		}
 	}
-	file, lowered, err := program.Lower(prog, o.Program)
+	var file *pte.Program
+	var lowered *program.Report
+	err = guard("lowering", func() (err error) {
+		file, lowered, err = program.Lower(prog, o.Program)
+		return err
+	})
 	if err != nil {
-		return nil, err
+		return nil, asBug(err, "", "")
 	}
 	rep.Methods = lowered.Methods
 	for _, m := range lowered.Methods {
@@ -178,6 +157,92 @@ func Compile(ctx context.Context, o Options) (*Report, error) {
 		rep.Bytes = st.Size()
 	}
 	return rep, nil
+}
+
+// Transform runs the passes that the options name over the inputs' programs, none without Options.Pipeline, and gives
+// what they make of them. Weights lie in the files: Close comes after their last use.
+func Transform(ctx context.Context, o Options) (*Model, error) {
+	if o.Backend == "" {
+		o.Backend = DefaultBackend()
+	}
+	backend, err := backendNamed(o.Backend)
+	if err != nil {
+		return nil, err
+	}
+	p, err := o.pipeline()
+	if err != nil {
+		return nil, err
+	}
+	if o.Pipeline == "" {
+		p = nil
+	}
+	var rep Report
+	prog, closeAll, err := load(o, &rep)
+	if err != nil {
+		closeAll()
+		return nil, err
+	}
+	m := &Model{Program: prog, Path: o.Inputs[0].Path, Notes: rep.Notes, close: closeAll}
+	for _, g := range prog.Methods {
+		if err := o.run(ctx, p, g, legality(backend)); err != nil {
+			closeAll()
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+// load opens the inputs and puts their programs together. The function closes them.
+func load(o Options, rep *Report) (prog *ir.Program, closeAll func(), err error) {
+	prog = &ir.Program{}
+	var opened []*Model
+	closeAll = func() {
+		for _, m := range opened {
+			m.Close()
+		}
+	}
+	var diags ir.Diags
+	for _, in := range o.Inputs {
+		m, err := Open(in.Path)
+		if err != nil {
+			ds, ok := ir.AsDiags(err)
+			if !ok {
+				return nil, closeAll, err
+			}
+			diags = append(diags, ds...)
+			continue
+		}
+		opened = append(opened, m)
+		rep.Notes = append(rep.Notes, m.Notes...)
+		if in.Method != "" {
+			if len(m.Methods) != 1 {
+				diags = append(diags, &ir.Diag{
+					Code: "methods", Msg: fmt.Sprintf("it holds %d programs; one name cannot stand for them", len(m.Methods)), Entry: in.Path,
+					Try: "give the file without a name",
+				})
+				continue
+			}
+			m.Methods[0].Name = in.Method
+		}
+		for _, g := range m.Methods {
+			if prog.Method(g.Name) != nil {
+				diags = append(diags, &ir.Diag{
+					Code: "methods", Msg: fmt.Sprintf("two programs are called %q", g.Name), Entry: in.Path, Try: "name them with --method NAME=FILE",
+				})
+				continue
+			}
+			prog.Methods = append(prog.Methods, g)
+		}
+	}
+	if err := diags.Err(); err != nil {
+		return nil, closeAll, err
+	}
+	for _, g := range prog.Methods {
+		if err := bindDims(g, o.Dims); err != nil {
+			return nil, closeAll, err
+		}
+	}
+	return prog, closeAll, nil
 }
 
 // bindDims narrows the ranges of symbols as the user asks.
@@ -217,36 +282,82 @@ func bindDims(g *ir.Graph, dims map[string]sym.Range) error {
 	return diags.Err()
 }
 
-// transform runs the passes of the target on one graph and gives the target's delegate what it takes.
-func transform(ctx context.Context, g *ir.Graph, backend partition.Backend, o Options) (*partition.Report, error) {
-	run := func(p passes.Pipeline, legal func(*ir.Node) *ir.Diag) error {
-		if o.Pipeline != "" {
-			q, err := passes.Parse(o.Pipeline, p...)
-			if err != nil {
-				return err
-			}
-			p = q
-		}
-		return p.Without(o.Skip...).Run(&passes.Context{Target: o.Backend, Legal: legal, Hooks: o.Hooks}, g)
+// PipelineFor gives the passes of a target.
+func PipelineFor(target string) (passes.Pipeline, error) {
+	b, err := backendNamed(target)
+	if err != nil {
+		return nil, err
 	}
-	if backend == nil {
-		return nil, run(program.Pipeline(), program.Legal)
+	if b == nil {
+		return program.Pipeline(), nil
 	}
-	caps := backend.Caps()
-	err := run(backend.Pipeline(), func(n *ir.Node) *ir.Diag {
+	return b.Pipeline(), nil
+}
+
+// legality tells why a node can go neither to the target nor to a kernel of the runtime as it is.
+func legality(b partition.Backend) func(n *ir.Node) *ir.Diag {
+	if b == nil {
+		return program.Legal
+	}
+	caps := b.Caps()
+	return func(n *ir.Node) *ir.Diag {
 		if _, d := caps.Match(n); d == nil {
 			return nil
 		}
 		return program.Legal(n)
+	}
+}
+
+// pipeline is the passes that the options ask for.
+func (o Options) pipeline() (passes.Pipeline, error) {
+	p, err := PipelineFor(o.Backend)
+	if err != nil {
+		return nil, err
+	}
+	if o.Pipeline != "" {
+		if p, err = passes.Parse(o.Pipeline, p...); err != nil {
+			return nil, &UsageError{err}
+		}
+	}
+	for _, s := range o.Skip {
+		if len(p.Without(s)) == len(p) {
+			return nil, &UsageError{fmt.Errorf("the pipeline has no pass called %q: %s", s, p)}
+		}
+	}
+	return p.Without(o.Skip...), nil
+}
+
+// transform runs the passes of the target on one graph and gives the target's delegate what it takes.
+func transform(ctx context.Context, g *ir.Graph, backend partition.Backend, o Options) (*partition.Report, error) {
+	p, err := o.pipeline()
+	if err != nil {
+		return nil, err
+	}
+	if err := o.run(ctx, p, g, legality(backend)); err != nil || backend == nil {
+		return nil, err
+	}
+	var rep *partition.Report
+	err = guard("partitioning", func() (err error) {
+		rep, err = partition.Partition(ctx, g, backend)
+		return err
 	})
 	if err != nil {
-		return nil, err
-	}
-	rep, err := partition.Partition(ctx, g, backend)
-	if err != nil {
-		return nil, err
+		return nil, asBug(err, g.Name, "")
 	}
 	// What the backend gave back may be more than the kernels take whole.
-	o.Pipeline = ""
-	return rep, run(passes.Pipeline{passes.Decompose, passes.CSE, passes.DCE}, program.Legal)
+	return rep, o.run(ctx, passes.Pipeline{passes.Decompose, passes.CSE, passes.DCE}, g, program.Legal)
+}
+
+// run runs passes on one graph.
+func (o Options) run(ctx context.Context, p passes.Pipeline, g *ir.Graph, legal func(*ir.Node) *ir.Diag) error {
+	at := ""
+	watch := passes.Hook{Before: func(_ *passes.Context, q passes.Pass, _ *ir.Graph) error {
+		at = q.Name
+		if o.Progress != nil {
+			o.Progress(q.Name, 0, 0)
+		}
+		return ctx.Err()
+	}}
+	pc := &passes.Context{Target: o.Backend, Legal: legal, Hooks: append([]passes.Hook{watch}, o.Hooks...), Bisect: o.Bisect, BisectOut: o.BisectOut}
+	return asBug(guard("pass", func() error { return p.Run(pc, g) }), g.Name, at)
 }

@@ -1,95 +1,130 @@
-// Command lathe compiles PyTorch programs for devices.
+// Command lathe compiles PyTorch programs for devices. It is thin: what it does is in package lathe.
 package main
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
-	"math"
+	"io"
 	"os"
 	"os/signal"
-	"strconv"
+	"runtime/debug"
 	"strings"
 
 	"github.com/alecthomas/kong"
 
 	"github.com/lathe-ml/lathe"
-	"github.com/lathe-ml/lathe/ir"
-	"github.com/lathe-ml/lathe/ir/sym"
+)
+
+// Exit codes.
+const (
+	exitOK    = 0
+	exitInput = 1 // the input cannot be compiled or checked
+	exitUsage = 2
+	exitBug   = 3
 )
 
 type cli struct {
-	Compile compileCmd `cmd:"" help:"Compile a .pt2 archive into a .pte program."`
+	Globals
+
+	Compile    compileCmd    `cmd:"" help:"Compile .pt2 archives into a .pte program."`
+	Inspect    inspectCmd    `cmd:"" help:"Describe a .pt2, .ir or .pte file."`
+	Opt        optCmd        `cmd:"" help:"Run passes over a program and print the IR."`
+	Ops        opsCmd        `cmd:"" help:"List the operators that Lathe knows, or tell all about one."`
+	Passes     passesCmd     `cmd:"" help:"List the passes, or the pipeline of a backend with the reasons for its order."`
+	Completion completionCmd `cmd:"" help:"Print a completion script for a shell."`
 }
 
-type compileCmd struct {
-	Model   string            `arg:"" optional:"" help:"The archive." type:"existingfile"`
-	Out     string            `short:"o" name:"out" help:"The file to write; by default the model's name with .pte."`
-	Backend string            `help:"Target: ${backends}." default:"portable"`
-	Method  map[string]string `help:"A method's name and its archive; may be repeated." placeholder:"NAME=FILE"`
-	Dim     []string          `help:"Bounds of a size that the export left open." placeholder:"NAME=MIN..MAX"`
+// Globals are the flags of every command.
+type Globals struct {
+	JSON    bool             `name:"json" help:"Write output and diagnostics as JSON, a diagnostic a line."`
+	Version kong.VersionFlag `help:"Print the version."`
 }
 
-func (c *compileCmd) Run(ctx context.Context) error {
-	o := lathe.Options{Output: c.Out, Backend: c.Backend, Dims: map[string]sym.Range{}}
-	if c.Model != "" {
-		o.Inputs = append(o.Inputs, lathe.Input{Path: c.Model})
-	}
-	for name, path := range c.Method {
-		o.Inputs = append(o.Inputs, lathe.Input{Path: path, Method: name})
-	}
-	for _, d := range c.Dim {
-		name, r, err := parseDim(d)
-		if err != nil {
-			return err
-		}
-		o.Dims[name] = r
-	}
-	rep, err := lathe.Compile(ctx, o)
-	if err != nil {
-		return err
-	}
-	for _, n := range rep.Notes {
-		fmt.Fprintln(os.Stderr, "note:", n)
-	}
-	return nil
-}
-
-func parseDim(s string) (string, sym.Range, error) {
-	name, bounds, ok := strings.Cut(s, "=")
-	lo, hi, isRange := strings.Cut(bounds, "..")
-	if !isRange {
-		hi = lo
-	}
-	r := sym.Range{Min: math.MinInt64, Max: math.MaxInt64}
-	var err error
-	if lo != "" {
-		r.Min, err = strconv.ParseInt(lo, 10, 64)
-	}
-	if err == nil && hi != "" {
-		r.Max, err = strconv.ParseInt(hi, 10, 64)
-	}
-	if !ok || err != nil {
-		return "", r, fmt.Errorf("--dim %s: want NAME=MIN..MAX", s)
-	}
-	return name, r, nil
+// env is what a command works with.
+type env struct {
+	context.Context
+	Globals
+	args           []string
+	stdout, stderr io.Writer
+	parser         *kong.Kong
+	// opts are those of the compile at hand, for a reproducer.
+	opts lathe.Options
 }
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	k := kong.Parse(&cli{}, kong.Vars{"backends": strings.Join(lathe.Backends(), ", ")},
-		kong.BindTo(ctx, (*context.Context)(nil)), kong.Description("Compiles PyTorch programs for devices."))
-	if err := k.Run(); err != nil {
-		if ds, ok := ir.AsDiags(err); ok {
-			for _, d := range ds {
-				fmt.Fprintln(os.Stderr, "error:", d)
-				if d.Try != "" {
-					fmt.Fprintln(os.Stderr, "  try:", d.Try)
-				}
-			}
-		} else {
-			fmt.Fprintln(os.Stderr, "error:", err)
-		}
-		os.Exit(1)
+	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// run is the whole command; it gives the exit code.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) (code int) {
+	var c cli
+	exited := -1
+	parser, err := kong.New(&c,
+		kong.Name("lathe"), kong.Description("Compiles PyTorch programs that torch.export saved into ExecuTorch programs."),
+		kong.Vars{"version": "lathe " + lathe.Version(), "backends": strings.Join(lathe.Backends(), ","), "backend": lathe.DefaultBackend()},
+		kong.Writers(stdout, stderr), kong.Exit(func(code int) { exited = code }),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true}),
+	)
+	if err != nil {
+		fmt.Fprintln(stderr, "lathe:", err)
+		return exitBug
 	}
+	e := &env{Context: ctx, args: args, stdout: stdout, stderr: stderr, parser: parser}
+	defer func() {
+		if r := recover(); r != nil {
+			code = e.fail(&lathe.BugError{Doing: "command", Err: fmt.Errorf("panic: %v", r), Stack: debug.Stack()})
+		}
+	}()
+	k, err := parser.Parse(args)
+	if exited >= 0 { // help or version was asked for
+		return exited
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "lathe: %v\nTry: lathe --help\n", err)
+		return exitUsage
+	}
+	e.Globals = c.Globals
+	if err := k.Run(e); err != nil {
+		return e.fail(err)
+	}
+	return exitOK
+}
+
+// fail tells an error and gives the exit code for it.
+func (e *env) fail(err error) int {
+	var usage *lathe.UsageError
+	var bug *lathe.BugError
+	switch {
+	case errors.As(err, &bug):
+		path, werr := bug.WriteReproducer(append([]string{"lathe"}, e.args...), e.opts)
+		if werr != nil {
+			path = "nowhere, it could not be written: " + werr.Error()
+		}
+		e.report(diagnostic{Severity: "bug", Code: "bug", Message: bug.Error(), Try: "report it with the reproducer", Reproducer: path})
+		return exitBug
+	case errors.As(err, &usage):
+		fmt.Fprintf(e.stderr, "lathe: %v\nTry: lathe --help\n", err)
+		return exitUsage
+	case errors.Is(err, context.Canceled):
+		e.report(diagnostic{Severity: "error", Code: "interrupted", Message: "interrupted"})
+		return exitInput
+	}
+	e.reportError(err)
+	return exitInput
+}
+
+// output writes what f writes to the file at path, which appears whole or not at all; to standard output without a path.
+func (e *env) output(path string, f func(w io.Writer) error) error {
+	if path == "" || path == "-" {
+		return f(e.stdout)
+	}
+	var b bytes.Buffer
+	if err := f(&b); err != nil {
+		return err
+	}
+	return lathe.WriteFile(path, b.Bytes())
 }

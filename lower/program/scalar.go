@@ -15,6 +15,16 @@ var scalarTypes = map[ops.DType]pte.ScalarType{
 	ops.Float8E4M3FNUZ: pte.ScalarFloat8E4M3FNUZ, ops.Float8E5M2FNUZ: pte.ScalarFloat8E5M2FNUZ,
 }
 
+// DType is the element type that a code of the runtime stands for; false for types that hold no plain numbers.
+func DType(t pte.ScalarType) (ops.DType, bool) {
+	for d, s := range scalarTypes {
+		if s == t {
+			return d, true
+		}
+	}
+	return ops.DTypeNone, false
+}
+
 // memoryFormats are torch's codes.
 var memoryFormats = map[string]int64{
 	"contiguous_format": 0, "preserve_format": 1, "channels_last": 2, "channels_last_3d": 3,

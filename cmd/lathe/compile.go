@@ -1,0 +1,120 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/lathe-ml/lathe"
+	"github.com/lathe-ml/lathe/ir/sym"
+	"github.com/lathe-ml/lathe/passes"
+)
+
+// target are the flags that choose and change a pipeline.
+type target struct {
+	Backend string   `help:"Who runs the program: ${backends}." default:"${backend}" enum:"${backends}" placeholder:"NAME"`
+	Dim     []string `help:"Bounds of a size that the export left open." placeholder:"NAME=MIN..MAX" sep:"none"`
+}
+
+func (t target) options(o *lathe.Options) error {
+	o.Backend = t.Backend
+	for _, d := range t.Dim {
+		name, r, err := parseDim(d)
+		if err != nil {
+			return err
+		}
+		if o.Dims == nil {
+			o.Dims = map[string]sym.Range{}
+		}
+		o.Dims[name] = r
+	}
+	return nil
+}
+
+type compileCmd struct {
+	target
+	Model      string            `arg:"" optional:"" help:"The archive (.pt2), or a program as IR text."`
+	Out        string            `short:"o" help:"The file to write; by default the model's name with .pte." placeholder:"OUT.pte"`
+	Method     map[string]string `help:"A method's name and its archive; may be repeated." placeholder:"NAME=FILE.pt2"`
+	Pipeline   string            `help:"The passes to run instead of the backend's." placeholder:"SPEC"`
+	Skip       []string          `help:"A pass to leave out." placeholder:"PASS"`
+	PrintAfter []string          `help:"Print the IR after a pass, or after all." placeholder:"PASS|all"`
+	Dump       string            `help:"A folder for the IR after every pass." placeholder:"DIR"`
+	VerifyEach bool              `help:"Check the IR after every pass."`
+	Report     []string          `help:"Write a report; the name ends in .html, .json or .md." placeholder:"FILE" sep:"none"`
+}
+
+func (c *compileCmd) Run(e *env) error {
+	o := &e.opts
+	*o = lathe.Options{Output: c.Out, Pipeline: c.Pipeline, Skip: c.Skip}
+	if err := c.options(o); err != nil {
+		return err
+	}
+	if c.Model != "" {
+		o.Inputs = append(o.Inputs, lathe.Input{Path: c.Model})
+	}
+	names := make([]string, 0, len(c.Method))
+	for name := range c.Method {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		o.Inputs = append(o.Inputs, lathe.Input{Path: c.Method[name], Method: name})
+	}
+	for _, f := range c.Report {
+		if err := lathe.CheckReportName(f); err != nil {
+			return err
+		}
+	}
+	if c.VerifyEach {
+		o.Hooks = append(o.Hooks, passes.VerifyHook())
+	}
+	for _, p := range c.PrintAfter {
+		o.Hooks = append(o.Hooks, passes.PrintHook(e.stdout, p))
+	}
+	if c.Dump != "" {
+		if err := os.MkdirAll(c.Dump, 0o777); err != nil {
+			return err
+		}
+		o.Hooks = append(o.Hooks, passes.DumpHook(c.Dump))
+	}
+	bar := e.progress()
+	o.Progress = bar.update
+	rep, err := lathe.Compile(e, *o)
+	bar.close()
+	if err != nil {
+		return err
+	}
+	for _, n := range rep.Notes {
+		e.note(n)
+	}
+	for _, f := range c.Report {
+		if err := rep.WriteFile(f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func parseDim(s string) (string, sym.Range, error) {
+	name, bounds, ok := strings.Cut(s, "=")
+	lo, hi, isRange := strings.Cut(bounds, "..")
+	if !isRange {
+		hi = lo
+	}
+	r := sym.Range{Min: math.MinInt64, Max: math.MaxInt64}
+	var err error
+	if lo != "" {
+		r.Min, err = strconv.ParseInt(lo, 10, 64)
+	}
+	if err == nil && hi != "" {
+		r.Max, err = strconv.ParseInt(hi, 10, 64)
+	}
+	if !ok || err != nil || bounds == "" {
+		return "", r, &lathe.UsageError{Err: fmt.Errorf("--dim %s: want NAME=MIN..MAX", s)}
+	}
+	return name, r, nil
+}

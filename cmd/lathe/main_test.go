@@ -1,0 +1,70 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"lathe": func() { os.Exit(run(context.Background(), os.Args[1:], os.Stdout, os.Stderr)) },
+	})
+}
+
+// TestScript runs testdata/script. LATHE_UPDATE=1 rewrites what the scripts compare output with.
+func TestScript(t *testing.T) {
+	data, err := filepath.Abs(filepath.Join("..", "..", "testdata"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	testscript.Run(t, testscript.Params{
+		Dir:           filepath.Join("testdata", "script"),
+		UpdateScripts: os.Getenv("LATHE_UPDATE") != "",
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("DATA", data)
+			e.Setenv("TMPDIR", e.WorkDir)
+			return nil
+		},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"truncate": truncate,
+			"exitcode": exitcode,
+		},
+	})
+}
+
+// truncate N FROM TO copies the first N bytes.
+func truncate(ts *testscript.TestScript, neg bool, args []string) {
+	var n int
+	if _, err := fmt.Sscan(args[0], &n); neg || len(args) != 3 || err != nil {
+		ts.Fatalf("usage: truncate N FROM TO")
+	}
+	b, err := os.ReadFile(ts.MkAbs(args[1]))
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs(args[2]), b[:min(n, len(b))], 0o666))
+}
+
+// exitcode N ARG... runs lathe and wants that exit code.
+func exitcode(ts *testscript.TestScript, neg bool, args []string) {
+	var want int
+	if _, err := fmt.Sscan(args[0], &want); neg || err != nil {
+		ts.Fatalf("usage: exitcode N ARG...")
+	}
+	err := ts.Exec("lathe", args[1:]...)
+	got := 0
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		got = exit.ExitCode()
+	} else {
+		ts.Check(err)
+	}
+	if got != want {
+		ts.Fatalf("exit code %d, want %d", got, want)
+	}
+}
