@@ -66,6 +66,8 @@ type Options struct {
 	Inputs []Input
 	// Output is the file to write; empty means the first input's name with .pte.
 	Output string
+	// ExternalWeights is a data file (.ptd) for the weights; empty keeps them in the program.
+	ExternalWeights string
 	// Backend is one of Backends; empty means DefaultBackend.
 	Backend string
 	// Dims bounds sizes that the export left open, by the name of the symbol.
@@ -128,10 +130,10 @@ func Compile(ctx context.Context, o Options) (*Report, error) {
 			rep.Outside = append(rep.Outside, part.Outside...)
 		}
 	}
-	var file *pte.Program
-	var lowered *program.Report
+	o.Program.External = o.ExternalWeights != ""
+	var lowered *program.Result
 	err = guard("lowering", func() (err error) {
-		file, lowered, err = program.Lower(prog, o.Program)
+		lowered, err = program.Lower(prog, o.Program)
 		return err
 	})
 	if err != nil {
@@ -150,7 +152,12 @@ func Compile(ctx context.Context, o Options) (*Report, error) {
 	if o.Progress != nil {
 		opts.Progress = func(done, total int64) { o.Progress("write", done, total) }
 	}
-	if err := pte.WriteFile(ctx, o.Output, file, opts); err != nil {
+	if lowered.Data != nil {
+		if err := pte.WriteDataFile(ctx, o.ExternalWeights, lowered.Data, opts); err != nil {
+			return nil, err
+		}
+	}
+	if err := pte.WriteFile(ctx, o.Output, lowered.Program, opts); err != nil {
 		return nil, err
 	}
 	if st, err := os.Stat(o.Output); err == nil {

@@ -2,9 +2,11 @@ package program
 
 import (
 	"encoding/binary"
+	"fmt"
 	"io"
 	"math"
 	"os"
+	"slices"
 
 	"github.com/lathe-ml/lathe/codegen/pte"
 	"github.com/lathe-ml/lathe/ir"
@@ -12,6 +14,40 @@ import (
 
 	"github.com/x448/float16"
 )
+
+// hold gives the constant tensor t its contents: in the program, or in the data file under its name. The runtime compares
+// the shapes there, so that other shapes of the same bytes have keys of their own.
+func (m *method) hold(t *tensor) {
+	if m.data == nil || t.name == "" {
+		t.meta.Data = m.constantData(t.data)
+		return
+	}
+	key := t.name
+	for i := 1; ; i++ {
+		d, taken := m.external[key]
+		if !taken {
+			m.external[key] = t.data
+			m.data.Entries = append(m.data.Entries, pte.DataEntry{
+				Key: key, Data: Blob(t.data), Layout: &pte.TensorLayout{Type: t.meta.Type, Sizes: t.meta.Sizes, DimOrder: t.meta.DimOrder},
+			})
+			break
+		}
+		if d == t.data && slices.Equal(m.layout(key).Sizes, t.meta.Sizes) {
+			break
+		}
+		key = fmt.Sprintf("%s#%d", t.name, i)
+	}
+	t.meta.Extra = &pte.TensorExtra{Name: key, Location: pte.External}
+}
+
+func (l *lowering) layout(key string) *pte.TensorLayout {
+	for _, e := range l.data.Entries {
+		if e.Key == key {
+			return e.Layout
+		}
+	}
+	return nil
+}
 
 // constantData gives the index of d among the program's constants.
 func (l *lowering) constantData(d *ir.Data) uint32 {

@@ -18,10 +18,15 @@ type Options struct {
 	// CallerInputs leaves the memory of tensor inputs to the caller, who then need not copy into the plan; mutated inputs
 	// are written where they lie. CallerOutputs does the same for outputs.
 	CallerInputs, CallerOutputs bool
+	// External keeps parameters, buffers and constants out of the program, in a data file beside it.
+	External bool
 }
 
-// Report says what became of the methods, for people.
-type Report struct {
+// Result is a lowered program.
+type Result struct {
+	Program *pte.Program
+	// Data is what stands outside of the program; nil unless asked for.
+	Data    *pte.Data
 	Methods []MethodReport
 }
 
@@ -46,9 +51,15 @@ type AssumedBound struct {
 }
 
 // Lower makes a program of p's graphs. Errors are ir.Diags, all that there are.
-func Lower(p *ir.Program, opts Options) (*pte.Program, *Report, error) {
-	l := &lowering{prog: &pte.Program{}, opts: opts, constants: map[*ir.Data]uint32{}, initial: map[*ir.Data]uint32{}, named: map[string]bool{}}
-	rep := &Report{}
+func Lower(p *ir.Program, opts Options) (*Result, error) {
+	l := &lowering{
+		prog: &pte.Program{}, opts: opts, constants: map[*ir.Data]uint32{}, initial: map[*ir.Data]uint32{}, named: map[string]bool{},
+		external: map[string]*ir.Data{},
+	}
+	if opts.External {
+		l.data = &pte.Data{}
+	}
+	res := &Result{Program: l.prog, Data: l.data}
 	var diags ir.Diags
 	for _, g := range p.Methods {
 		m := newMethod(l, g)
@@ -58,12 +69,12 @@ func Lower(p *ir.Program, opts Options) (*pte.Program, *Report, error) {
 			continue
 		}
 		l.prog.Plans = append(l.prog.Plans, m.plan)
-		rep.Methods = append(rep.Methods, m.report())
+		res.Methods = append(res.Methods, m.report())
 	}
 	if err := diags.Err(); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	return l.prog, rep, nil
+	return res, nil
 }
 
 // lowering is what the methods of a program share.
@@ -73,6 +84,8 @@ type lowering struct {
 	constants map[*ir.Data]uint32
 	initial   map[*ir.Data]uint32
 	named     map[string]bool
+	data      *pte.Data
+	external  map[string]*ir.Data
 }
 
 // method is a graph being lowered.
@@ -112,8 +125,9 @@ type tensor struct {
 	// buf is the planned memory and off the tensor's place in it, in bytes; nil for constants and for the caller's memory.
 	buf *buffer
 	off int64
-	// data is a constant's contents.
+	// data is a constant's contents and name what the model calls it.
 	data *ir.Data
+	name string
 	// exprs is the shape, for tensors whose sizes vary.
 	exprs []sym.Expr
 }
@@ -336,8 +350,8 @@ func (m *method) constant(v *ir.Value) *tensor {
 		return m.newTensor(v.Type, m.newBuffer())
 	}
 	t := m.newTensor(v.Type, nil)
-	t.data = v.Input.Data
-	t.meta.Data = m.constantData(v.Input.Data)
+	t.data, t.name = v.Input.Data, v.Input.Target
+	m.hold(t)
 	return t
 }
 
@@ -595,7 +609,8 @@ func (m *method) shaped(t *tensor, x, out *ir.Value) *tensor {
 	}
 	y := m.newTensorAt(out.Type, t.buf, t.off)
 	if t.data != nil {
-		y.data, y.meta.Data = t.data, t.meta.Data
+		y.data, y.name = t.data, t.name
+		m.hold(y)
 	}
 	if y.meta.Dynamism != pte.Static {
 		m.prim("et_view.default", t.index, m.viewSize(out.Type.Shape), y.index)

@@ -324,10 +324,11 @@ func TestPrograms(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p, _, err := program.Lower(&ir.Program{Methods: []*ir.Graph{g}}, program.Options{})
+			res, err := program.Lower(&ir.Program{Methods: []*ir.Graph{g}}, program.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
+			p := res.Program
 			if c.check != nil {
 				if why := c.check(p.Plans[0]); why != "" {
 					t.Error(why)
@@ -357,5 +358,45 @@ func TestPrograms(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestExternalWeights(t *testing.T) {
+	g, err := text.Parse(`graph @forward(%x: f32[2] user, %w: f32[2] param "w" = [1.0, 2.0], %v: f32[1, 2] param "v" = [3.0, 4.0]) -> (%3) {
+  %1 = aten.view.default(%w, size=[1, 2]): f32[1, 2]
+  %2 = aten.add.Tensor(%1, %v): f32[1, 2]
+  %4 = aten.mul.Tensor(%2, %w): f32[1, 2]
+  %3 = aten.add.Tensor(%4, %x): f32[1, 2]
+}`, text.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := program.Lower(&ir.Program{Methods: []*ir.Graph{g}}, program.Options{External: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	prog, data := filepath.Join(dir, "p.pte"), filepath.Join(dir, "p.ptd")
+	ctx := context.Background()
+	if err := pte.WriteFile(ctx, prog, res.Program, pte.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := pte.WriteDataFile(ctx, data, res.Data, pte.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(res.Program.Constants); n > 0 {
+		t.Errorf("%d constants are in the program", n)
+	}
+	run, err := ettest.Open(t).Load(ctx, prog, etrt.WithData(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer run.Close()
+	outs, err := run.Run("forward", []etrt.Value{f32([]int64{2}, 10, 20)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := show(outs[0]), "float32[1 2](14 32)"; got != want {
+		t.Errorf("%s, want %s", got, want)
 	}
 }
