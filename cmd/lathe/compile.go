@@ -36,20 +36,21 @@ func (t target) options(o *lathe.Options) error {
 
 type compileCmd struct {
 	target
-	Model      string            `arg:"" optional:"" help:"The archive (.pt2), or a program as IR text."`
-	Out        string            `short:"o" help:"The file to write; by default the model's name with .pte." placeholder:"OUT.pte"`
-	Method     map[string]string `help:"A method's name and its archive; may be repeated." placeholder:"NAME=FILE.pt2"`
-	Pipeline   string            `help:"The passes to run instead of the backend's." placeholder:"SPEC"`
-	Skip       []string          `help:"A pass to leave out." placeholder:"PASS"`
-	PrintAfter []string          `help:"Print the IR after a pass, or after all." placeholder:"PASS|all"`
-	Dump       string            `help:"A folder for the IR after every pass." placeholder:"DIR"`
-	VerifyEach bool              `help:"Check the IR after every pass."`
-	Report     []string          `help:"Write a report; the name ends in .html, .json or .md." placeholder:"FILE" sep:"none"`
+	Model           string            `arg:"" optional:"" help:"The archive (.pt2), or a program as IR text."`
+	Out             string            `short:"o" help:"The file to write; by default the model's name with .pte." placeholder:"OUT.pte"`
+	Method          map[string]string `help:"A method's name and its archive; may be repeated." placeholder:"NAME=FILE.pt2"`
+	ExternalWeights string            `help:"Write the weights to this file (.ptd) instead of into the program." placeholder:"FILE.ptd"`
+	Pipeline        string            `help:"The passes to run instead of the backend's." placeholder:"SPEC"`
+	Skip            []string          `help:"A pass to leave out." placeholder:"PASS"`
+	PrintAfter      []string          `help:"Print the IR after a pass, or after all." placeholder:"PASS|all"`
+	Dump            string            `help:"A folder for the IR after every pass." placeholder:"DIR"`
+	VerifyEach      bool              `help:"Check the IR after every pass."`
+	Report          []string          `help:"Write a report; the name ends in .html, .json or .md." placeholder:"FILE" sep:"none"`
 }
 
 func (c *compileCmd) Run(e *env) error {
 	o := &e.opts
-	*o = lathe.Options{Output: c.Out, Pipeline: c.Pipeline, Skip: c.Skip}
+	*o = lathe.Options{Output: c.Out, ExternalWeights: c.ExternalWeights, Pipeline: c.Pipeline, Skip: c.Skip}
 	if err := c.options(o); err != nil {
 		return err
 	}
