@@ -622,6 +622,9 @@ func (s *scope) results(id ops.ID, outs []schema.Argument) (types []ir.Type, nam
 		types, names = append(types, ty), append(names, t.Name)
 	}
 	rets := id.Info().Schema.Rets
+	if id != ops.Unknown && len(rets) == 0 && len(outs) == 1 && outs[0].Arm == schema.ArgumentAsNone {
+		return nil, nil, nil // Python's None, which stands for no result
+	}
 	list := id == ops.Unknown || len(rets) == 1 && rets[0].List
 	for i := range outs {
 		a := &outs[i]
@@ -831,6 +834,16 @@ func (s *scope) value(name string) (*ir.Value, error) {
 	return nil, fmt.Errorf("value %q is not defined", name)
 }
 
+func isList(a schema.ArgumentArm) bool {
+	switch a {
+	case schema.ArgumentAsTensors, schema.ArgumentAsInts, schema.ArgumentAsFloats, schema.ArgumentAsBools, schema.ArgumentAsStrings,
+		schema.ArgumentAsSymInts, schema.ArgumentAsSymFloats, schema.ArgumentAsSymBools, schema.ArgumentAsOptionalTensors,
+		schema.ArgumentAsNestedTensors, schema.ArgumentAsIntLists, schema.ArgumentAsFloatLists:
+		return true
+	}
+	return false
+}
+
 // freeArgs converts the arguments of an operator without a schema.
 func (s *scope) freeArgs(ins []schema.NamedArgument) (args []ir.Arg, names []string, err error) {
 	for i := range ins {
@@ -855,10 +868,22 @@ func (s *scope) schemaArgs(id ops.ID, ins []schema.NamedArgument) ([]ir.Arg, err
 	sc := &id.Info().Schema
 	args := op.Defaults(id)
 	given := make([]bool, len(args))
+	last := len(args) - 1
 	for i := range ins {
 		k := i
 		if ins[i].Name != "" {
 			k = id.Info().ArgIndex(ins[i].Name)
+		} else if k == last && sc.Args[k].List && !isList(ins[i].Arg.Arm) {
+			// Operands of a higher-order operator that are not in a list: the rest of them is the last argument.
+			rest, _, err := s.freeArgs(ins[i:])
+			if err == nil {
+				args[k], err = fit(ir.List(rest...), &sc.Args[k])
+			}
+			if err != nil {
+				return nil, fmt.Errorf("argument %s: %w", sc.Args[k].Name, err)
+			}
+			given[k] = true
+			break
 		}
 		if k < 0 || k >= len(args) {
 			return nil, fmt.Errorf("argument %s is not in the operator's schema, which has %d arguments", argLabel(ins, i), len(args))

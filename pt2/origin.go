@@ -98,6 +98,9 @@ func library(file string) bool {
 			return false
 		}
 	}
+	if strings.HasPrefix(file, "torch/") {
+		return true // the exporter writes some paths of its own in a short form
+	}
 	_, lib, ok := strings.Cut(file, "/lib/python3")
 	return ok && strings.Contains(lib, "/")
 }
@@ -128,6 +131,9 @@ func parseModules(s string) (path, class string) {
 		return "", ""
 	}
 	path, class = rest[:i], rest[i+1:]
+	if strings.HasPrefix(path, "_empty_nn_module_stack") {
+		return "", "" // the exporter's word for none
+	}
 	path, _, _ = strings.Cut(path, "@")
 	path = strings.TrimPrefix(strings.TrimPrefix(path, "L['self']"), ".")
 	return clean(path), clean(class)

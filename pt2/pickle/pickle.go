@@ -6,9 +6,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
-	"math/big"
-	"strconv"
-	"strings"
 	"unicode/utf8"
 )
 
@@ -66,7 +63,7 @@ type Error struct {
 // Error is the message and the place.
 func (e *Error) Error() string { return fmt.Sprintf("pickle: %s (byte %d)", e.Msg, e.Off) }
 
-// The highest protocol that Python writes.
+// Torch writes protocol 2; the later ones are Python's own. The text instructions of the first two are not read.
 const maxProtocol = 5
 
 type machine struct {
@@ -233,14 +230,6 @@ func (m *machine) get(k uint64) {
 	m.push(v)
 }
 
-func (m *machine) number(s string) uint64 {
-	k, err := strconv.ParseUint(s, 10, 64)
-	if err != nil {
-		m.fail("%.20q where a number should be", s)
-	}
-	return k
-}
-
 func (m *machine) long(b []byte) {
 	if len(b) > 8 {
 		m.fail("an integer of %d bytes", len(b))
@@ -296,29 +285,8 @@ func (m *machine) step() (v any, stop bool) {
 		m.long(m.take(m.u8()))
 	case 0x8b: // LONG4
 		m.long(m.take(m.u32()))
-	case 'I', 'L': // INT, LONG as text
-		s := strings.TrimSuffix(m.line(), "L")
-		switch {
-		case op == 'I' && s == "00":
-			m.push(false)
-		case op == 'I' && s == "01":
-			m.push(true)
-		default:
-			k, ok := new(big.Int).SetString(s[:min(len(s), 40)], 10)
-			if !ok || !k.IsInt64() {
-				m.fail("integer %.40q", s)
-			}
-			m.push(k.Int64())
-		}
 	case 'G': // BINFLOAT
 		m.push(math.Float64frombits(binary.BigEndian.Uint64(m.take(8))))
-	case 'F': // FLOAT
-		s := m.line()
-		f, err := strconv.ParseFloat(s, 64)
-		if err != nil {
-			m.fail("float %.40q", s)
-		}
-		m.push(f)
 	case 'X': // BINUNICODE
 		m.push(m.text(m.take(m.u32())))
 	case 0x8c: // SHORT_BINUNICODE
@@ -337,7 +305,7 @@ func (m *machine) step() (v any, stop bool) {
 		m.push(m.take(m.u64()))
 	case ']', 0x8f: // EMPTY_LIST, EMPTY_SET
 		m.push(&List{})
-	case 'l', 0x91: // LIST, FROZENSET
+	case 0x91: // FROZENSET
 		m.push(&List{m.popMark()})
 	case 'a': // APPEND
 		v := m.pop()
@@ -357,10 +325,6 @@ func (m *machine) step() (v any, stop bool) {
 		m.push(t)
 	case '}': // EMPTY_DICT
 		m.push(&Dict{})
-	case 'd': // DICT
-		d := &Dict{}
-		m.setItems(d, m.popMark())
-		m.push(d)
 	case 's': // SETITEM
 		v, k := m.pop(), m.pop()
 		m.setItems(m.top(), []any{k, v})
@@ -397,22 +361,16 @@ func (m *machine) step() (v any, stop bool) {
 		o.State = state
 	case 'Q': // BINPERSID
 		m.push(Persistent{m.pop()})
-	case 'P': // PERSID
-		m.push(Persistent{m.line()})
 	case 'q': // BINPUT
 		m.memo[m.u8()] = m.top()
 	case 'r': // LONG_BINPUT
 		m.memo[m.u32()] = m.top()
-	case 'p': // PUT
-		m.memo[m.number(m.line())] = m.top()
 	case 0x94: // MEMOIZE
 		m.memo[uint64(len(m.memo))] = m.top()
 	case 'h': // BINGET
 		m.get(m.u8())
 	case 'j': // LONG_BINGET
 		m.get(m.u32())
-	case 'g': // GET
-		m.get(m.number(m.line()))
 	default:
 		m.i--
 		m.fail("instruction 0x%02x is not known", op)
