@@ -1,6 +1,6 @@
-# The usual entry points. Everything but `runtime` needs only Go.
+# The usual entry points. Everything but `runtime` and `mlx` needs only Go.
 
-.PHONY: build test runtime
+.PHONY: build test runtime mlx
 
 build:
 	go build -o bin/lathe ./cmd/lathe
@@ -11,3 +11,7 @@ test:
 # The stock ExecuTorch runtime as a program of its own (Python 3, g++ and pip's index): what compiled programs are run in.
 runtime:
 	tools/oracle/et/setup.sh
+
+# MLX's own Python package for the CPU: what the payloads of the MLX backend are run with.
+mlx:
+	tools/oracle/mlx/setup.sh

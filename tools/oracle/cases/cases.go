@@ -302,10 +302,21 @@ func channelsLast(shape, strides []int64) []uint8 {
 	return order
 }
 
-// Check runs every call of the case on a compiled program and compares. It returns the first failure of the runtime, or
-// all differences of the first call that differs.
+// Program is a loaded program, in whatever runs it.
+type Program interface {
+	Run(method string, inputs []etrt.Value) ([]etrt.Value, error)
+	Close()
+}
+
+// Check runs every call of the case on a compiled program in the ExecuTorch runtime and compares.
 func (c *Case) Check(ctx context.Context, rt *etrt.Runtime, program string, opts ...etrt.Option) error {
-	var p *etrt.Program
+	return c.CheckWith(func() (Program, error) { return rt.Load(ctx, program, opts...) })
+}
+
+// CheckWith runs every call of the case on the program that load gives and compares. It returns the first failure, or all
+// differences of the first call that differs.
+func (c *Case) CheckWith(load func() (Program, error)) error {
+	var p Program
 	defer func() {
 		if p != nil {
 			p.Close()
@@ -315,11 +326,13 @@ func (c *Case) Check(ctx context.Context, rt *etrt.Runtime, program string, opts
 		if p == nil || !c.Stateful {
 			if p != nil {
 				p.Close()
+				p = nil
 			}
-			var err error
-			if p, err = rt.Load(ctx, program, opts...); err != nil {
+			q, err := load()
+			if err != nil {
 				return err
 			}
+			p = q
 		}
 		got, err := p.Run(c.Method, call.In)
 		if err != nil {
