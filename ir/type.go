@@ -154,18 +154,20 @@ func ContiguousStrides(shape []sym.Expr) []sym.Expr {
 	return s
 }
 
-// NormStrides gives nil for strides that are contiguous (sizes of one do not matter), otherwise the strides.
+// NormStrides gives nil for strides that are contiguous (sizes of one do not matter, and a size that may be zero may count
+// as one), otherwise the strides.
 func (t Type) NormStrides() []sym.Expr {
 	if t.Strides == nil {
 		return nil
 	}
-	c := ContiguousStrides(t.Shape)
-	for i := range c {
-		if k, ok := t.Shape[i].IsConst(); ok && k == 1 {
-			continue
-		}
-		if !c[i].Equal(t.Strides[i]) {
+	plain, clamped := sym.Const(1), sym.Const(1)
+	for i := len(t.Shape) - 1; i >= 0; i-- {
+		e := t.Shape[i]
+		if !e.IsConstValue(1) && !t.Strides[i].Equal(plain) && !t.Strides[i].Equal(clamped) {
 			return t.Strides
+		}
+		if !e.IsConstValue(0) {
+			plain, clamped = sym.Mul(plain, e), sym.Mul(clamped, sym.Max(e, sym.Const(1)))
 		}
 	}
 	return nil

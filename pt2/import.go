@@ -237,6 +237,7 @@ func (s *scope) tensorType(name string) (ir.Type, error) {
 		if t.Strides[i], err = s.int(&m.Strides[i]); err != nil {
 			return fail("stride %d: %v", i, err)
 		}
+		t.Strides[i] = s.syms.Simplify(t.Strides[i])
 		if s.syms.Range(t.Strides[i]).Max < 0 {
 			return fail("stride %d is %s", i, t.Strides[i])
 		}
