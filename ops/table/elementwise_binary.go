@@ -513,11 +513,12 @@ var elementwiseBinary = []ops.Row{
 		Decomp: "decompLdexp",
 	},
 	{
-		Schema: "aten::ldexp_(Tensor(a!) self, Tensor other) -> Tensor(a!)",
-		Doc:    "self times two to the power of other.",
-		DTypes: ops.RealBool | ops.Complex,
-		Infer:  "inferLdexp",
-		Interp: "evalBinary",
+		Schema:     "aten::ldexp_(Tensor(a!) self, Tensor other) -> Tensor(a!)",
+		Functional: "aten.ldexp.Tensor",
+		Doc:        "self times two to the power of other.",
+		DTypes:     ops.RealBool | ops.Complex,
+		Infer:      "inferLdexp",
+		Interp:     "evalBinary",
 	},
 	{
 		Schema: "aten::xlogy.Tensor(Tensor self, Tensor other) -> Tensor",

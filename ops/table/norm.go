@@ -20,11 +20,12 @@ var norm = []ops.Row{
 		Decomp: "decompNativeBatchNorm",
 	},
 	{
-		Schema: "aten::_native_batch_norm_legit(Tensor input, Tensor? weight, Tensor? bias, Tensor(a!) running_mean, Tensor(b!) running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)",
-		Doc:    "Batch normalisation that updates the running statistics.",
-		DTypes: ops.Floats,
-		Infer:  "inferNativeBatchNorm",
-		Interp: "evalBatchNorm",
+		Schema:     "aten::_native_batch_norm_legit(Tensor input, Tensor? weight, Tensor? bias, Tensor(a!) running_mean, Tensor(b!) running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)",
+		Functional: "aten._native_batch_norm_legit_functional.default",
+		Doc:        "Batch normalisation that updates the running statistics.",
+		DTypes:     ops.Floats,
+		Infer:      "inferNativeBatchNorm",
+		Interp:     "evalBatchNorm",
 	},
 	{
 		Schema: "aten::_native_batch_norm_legit.no_stats(Tensor input, Tensor? weight, Tensor? bias, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)",
