@@ -2,5 +2,34 @@ package passes
 
 // All lists the passes of this package in the order of their names.
 func All() []Pass {
-	return []Pass{CSE, DCE}
+	return []Pass{
+		CanonicalizeCopies, CSE, DCE, Decompose, DropoutEval, FoldViews, Functionalize, InlineWrappers, RemoveAsserts, RemoveDetach,
+		RemoveNoops,
+	}
+}
+
+// Portable is the pipeline for programs without a delegate.
+func Portable() Pipeline {
+	return Pipeline{
+		InlineWrappers, RemoveAsserts, Functionalize, CanonicalizeCopies, RemoveDetach, DropoutEval, RemoveNoops, Decompose,
+		RemoveNoops, FoldViews, CSE, DCE,
+	}
+}
+
+// Order is what is known of the order of passes, for all pipelines.
+func Order() []OrderFact {
+	return []OrderFact{
+		{"inline-wrappers", "functionalize", "a wrapper's body may write to its operands"},
+		{"remove-asserts", "dce", "an assertion keeps what it reads alive"},
+		{"functionalize", "canonicalize-copies", "as long as tensors are written to, a copy is not a view"},
+		{"functionalize", "remove-detach", "as long as tensors are written to, an alias is one"},
+		{"functionalize", "dropout-eval", "an inactive dropout aliases its input"},
+		{"functionalize", "remove-noops", "as long as tensors are written to, a copy is not its original"},
+		{"functionalize", "cse", "two equal tensors may be written to separately"},
+		{"functionalize", "decompose", "decompositions know no aliases"},
+		{"canonicalize-copies", "decompose", "the table has one decomposition for each meaning"},
+		{"decompose", "fold-views", "decompositions leave views of views behind"},
+		{"fold-views", "cse", "views in one form are equal more often"},
+		{"cse", "dce", "what is shared leaves nothing dead behind"},
+	}
 }

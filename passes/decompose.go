@@ -49,7 +49,7 @@ func DecomposeOnce(ctx *Context, n *ir.Node) (first *ir.Node, ok bool, err error
 	if !ok {
 		return nil, false, nil
 	}
-	vs := dispatch[n.Op](&Decomp{Builder: b, N: n})
+	vs := (&Decomp{Builder: b, N: n}).run()
 	if b.Err == nil && vs == nil {
 		// A rule declines before it builds anything, or leaves dead nodes behind for dce.
 		return nil, false, nil
@@ -65,6 +65,21 @@ func DecomposeOnce(ctx *Context, n *ir.Node) (first *ir.Node, ok bool, err error
 		first = before.Next()
 	}
 	return first, first != after, nil
+}
+
+// bail ends a decomposition whose builder has failed.
+type bail struct{}
+
+func (d *Decomp) run() (vs []*ir.Value) {
+	defer func() {
+		if r := recover(); r != nil {
+			if _, ok := r.(bail); !ok {
+				panic(r)
+			}
+			vs = nil
+		}
+	}()
+	return dispatch[d.N.Op](d)
 }
 
 // decompose takes n apart until everything that comes of it is legal or has no decomposition.

@@ -1,0 +1,76 @@
+package passes
+
+import (
+	"github.com/lathe-ml/lathe/ir"
+	"github.com/lathe-ml/lathe/ops"
+)
+
+// RemoveNoops drops nodes that give their input back.
+var RemoveNoops = Pass{
+	Name: "remove-noops",
+	Doc: "Removes conversions to the type a tensor has, copies, and views that change nothing. Copies into another memory format stay: " +
+		"they say how the result is to lie in memory.",
+	Run: func(ctx *Context, g *ir.Graph) error {
+		if g.Stage == ops.StageAten {
+			return nil
+		}
+		return each(g, func(n *ir.Node) error {
+			if v := sameAsInput(n); v != nil {
+				dropNode(ctx, n, v, "noop")
+			}
+			return nil
+		})
+	},
+}
+
+// sameAsInput is the value that n gives back unchanged, or nil.
+func sameAsInput(n *ir.Node) *ir.Value {
+	s := &n.Info().Schema
+	in := n.In(0)
+	if s.NS != "aten" || in == nil || !in.Type.IsTensor() || len(n.Outs) != 1 {
+		return nil
+	}
+	keepsFormat := func() bool {
+		f, _ := n.ArgNamed("memory_format").Str()
+		return f == "" || f == "preserve_format" || f == "contiguous_format" && in.Type.Contiguous() || hasFormat(in.Type, f)
+	}
+	switch s.Base {
+	case "clone", "contiguous", "to", "_to_copy", "type_as":
+		if keepsFormat() {
+			return in
+		}
+	case "view", "_unsafe_view", "reshape", "expand", "expand_as", "broadcast_to", "flatten", "ravel", "squeeze", "view_as", "reshape_as",
+		"atleast_1d", "atleast_2d", "atleast_3d", "unflatten", "sum_to_size":
+		if s.Overload != "dtype" {
+			return in
+		}
+	case "permute", "transpose", "t", "movedim", "swapaxes", "swapdims", "numpy_T", "mT", "moveaxis":
+		if p, ok := permOf(n); ok && isIdentity(p) {
+			return in
+		}
+	case "slice", "narrow":
+		dim, start, end, step, ok := sliceOf(n, 0)
+		if ok && start.IsConstValue(0) && step.IsConstValue(1) && end.Equal(in.Type.Shape[dim]) {
+			return in
+		}
+	case "repeat", "tile":
+		if ks, ok := n.Arg(1).IntList(); ok {
+			for _, k := range ks {
+				if k != 1 {
+					return nil
+				}
+			}
+			return in
+		}
+	case "pad", "constant_pad_nd":
+		if ks, ok := n.Arg(1).IntList(); ok {
+			for _, k := range ks {
+				if k != 0 {
+					return nil
+				}
+			}
+			return in
+		}
+	}
+	return nil
+}
