@@ -3013,10 +3013,11 @@ var infos = [...]Info{
 		Text:   "aten::_masked_softmax(Tensor self, Tensor mask, int? dim=None, int? mask_type=None) -> Tensor",
 	},
 	{
-		DTypes:  15360,
-		Doc:     "Batch normalisation that updates the running statistics.",
-		Mutates: true,
-		Name:    "aten._native_batch_norm_legit.default",
+		DTypes:     15360,
+		Doc:        "Batch normalisation that updates the running statistics.",
+		Functional: AtenUnderNativeBatchNormLegitFunctionalDefault,
+		Mutates:    true,
+		Name:       "aten._native_batch_norm_legit.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "input"}, {
 				Name: "weight",
@@ -6668,10 +6669,11 @@ var infos = [...]Info{
 		Text:   "aten::bernoulli_.Tensor(Tensor(a!) self, Tensor p, *, Generator? generator=None) -> Tensor(a!)",
 	},
 	{
-		Doc:     "Ones with the given probability.",
-		Mutates: true,
-		Name:    "aten.bernoulli_.float",
-		Random:  true,
+		Doc:        "Ones with the given probability.",
+		Functional: AtenBernoulliP,
+		Mutates:    true,
+		Name:       "aten.bernoulli_.float",
+		Random:     true,
 		Schema: Schema{
 			Args: []Arg{{
 				Alias: 'a',
@@ -15298,10 +15300,11 @@ var infos = [...]Info{
 		Text:   "aten::ldexp.Tensor(Tensor self, Tensor other) -> Tensor",
 	},
 	{
-		DTypes:  130174,
-		Doc:     "self times two to the power of other.",
-		Mutates: true,
-		Name:    "aten.ldexp_.default",
+		DTypes:     130174,
+		Doc:        "self times two to the power of other.",
+		Functional: AtenLdexpTensor,
+		Mutates:    true,
+		Name:       "aten.ldexp_.default",
 		Schema: Schema{
 			Args: []Arg{{
 				Alias: 'a',
@@ -19966,10 +19969,11 @@ var infos = [...]Info{
 		Text:   "aten::normal.float_float(float mean, float std, SymInt[] size, *, Generator? generator=None, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
 	},
 	{
-		Doc:     "Normal random numbers like self.",
-		Mutates: true,
-		Name:    "aten.normal_.default",
-		Random:  true,
+		Doc:        "Normal random numbers like self.",
+		Functional: AtenNormalFunctionalDefault,
+		Mutates:    true,
+		Name:       "aten.normal_.default",
+		Random:     true,
 		Schema: Schema{
 			Args: []Arg{{
 				Alias: 'a',

@@ -208,20 +208,22 @@ func (d *Decomp) and(x, y *ir.Value) *ir.Value { return d.v(op.AtenLogicalAndDef
 func (d *Decomp) or(x, y *ir.Value) *ir.Value  { return d.v(op.AtenLogicalOrDefault(d.Builder, x, y)) }
 func (d *Decomp) not(x *ir.Value) *ir.Value    { return d.v(op.AtenLogicalNotDefault(d.Builder, x)) }
 
-func (d *Decomp) neg(x *ir.Value) *ir.Value        { return d.v(op.AtenNegDefault(d.Builder, x)) }
-func (d *Decomp) abs(x *ir.Value) *ir.Value        { return d.v(op.AtenAbsDefault(d.Builder, x)) }
-func (d *Decomp) exp(x *ir.Value) *ir.Value        { return d.v(op.AtenExpDefault(d.Builder, x)) }
-func (d *Decomp) log(x *ir.Value) *ir.Value        { return d.v(op.AtenLogDefault(d.Builder, x)) }
-func (d *Decomp) log1p(x *ir.Value) *ir.Value      { return d.v(op.AtenLog1pDefault(d.Builder, x)) }
-func (d *Decomp) sqrt(x *ir.Value) *ir.Value       { return d.v(op.AtenSqrtDefault(d.Builder, x)) }
-func (d *Decomp) rsqrt(x *ir.Value) *ir.Value      { return d.v(op.AtenRsqrtDefault(d.Builder, x)) }
-func (d *Decomp) sigmoid(x *ir.Value) *ir.Value    { return d.v(op.AtenSigmoidDefault(d.Builder, x)) }
-func (d *Decomp) tanh(x *ir.Value) *ir.Value       { return d.v(op.AtenTanhDefault(d.Builder, x)) }
-func (d *Decomp) sin(x *ir.Value) *ir.Value        { return d.v(op.AtenSinDefault(d.Builder, x)) }
-func (d *Decomp) cos(x *ir.Value) *ir.Value        { return d.v(op.AtenCosDefault(d.Builder, x)) }
-func (d *Decomp) floor(x *ir.Value) *ir.Value      { return d.v(op.AtenFloorDefault(d.Builder, x)) }
-func (d *Decomp) isNaN(x *ir.Value) *ir.Value      { return d.v(op.AtenIsnanDefault(d.Builder, x)) }
-func (d *Decomp) reciprocal(x *ir.Value) *ir.Value { return d.v(op.AtenReciprocalDefault(d.Builder, x)) }
+func (d *Decomp) neg(x *ir.Value) *ir.Value     { return d.v(op.AtenNegDefault(d.Builder, x)) }
+func (d *Decomp) abs(x *ir.Value) *ir.Value     { return d.v(op.AtenAbsDefault(d.Builder, x)) }
+func (d *Decomp) exp(x *ir.Value) *ir.Value     { return d.v(op.AtenExpDefault(d.Builder, x)) }
+func (d *Decomp) log(x *ir.Value) *ir.Value     { return d.v(op.AtenLogDefault(d.Builder, x)) }
+func (d *Decomp) log1p(x *ir.Value) *ir.Value   { return d.v(op.AtenLog1pDefault(d.Builder, x)) }
+func (d *Decomp) sqrt(x *ir.Value) *ir.Value    { return d.v(op.AtenSqrtDefault(d.Builder, x)) }
+func (d *Decomp) rsqrt(x *ir.Value) *ir.Value   { return d.v(op.AtenRsqrtDefault(d.Builder, x)) }
+func (d *Decomp) sigmoid(x *ir.Value) *ir.Value { return d.v(op.AtenSigmoidDefault(d.Builder, x)) }
+func (d *Decomp) tanh(x *ir.Value) *ir.Value    { return d.v(op.AtenTanhDefault(d.Builder, x)) }
+func (d *Decomp) sin(x *ir.Value) *ir.Value     { return d.v(op.AtenSinDefault(d.Builder, x)) }
+func (d *Decomp) cos(x *ir.Value) *ir.Value     { return d.v(op.AtenCosDefault(d.Builder, x)) }
+func (d *Decomp) floor(x *ir.Value) *ir.Value   { return d.v(op.AtenFloorDefault(d.Builder, x)) }
+func (d *Decomp) isNaN(x *ir.Value) *ir.Value   { return d.v(op.AtenIsnanDefault(d.Builder, x)) }
+func (d *Decomp) reciprocal(x *ir.Value) *ir.Value {
+	return d.v(op.AtenReciprocalDefault(d.Builder, x))
+}
 
 // where picks elements; numbers become tensors of the other side's type.
 func (d *Decomp) where(c *ir.Value, x, y any) *ir.Value {
