@@ -53,7 +53,7 @@ func (m *method) bindInputs(g *ir.Graph, operands []operand) {
 			return
 		}
 		if t := operands[i].t; t != nil {
-			m.tensors[in.Value] = t
+			m.set(in.Value, t)
 		} else {
 			m.scalars[in.Value] = operands[i].index
 		}
@@ -183,7 +183,7 @@ func (m *method) share(a, b operand) bool {
 	if a.t == nil || b.t == nil {
 		return a.index == b.index
 	}
-	return a.t == b.t || a.t.buf != nil && b.t.buf != nil && a.t.buf.root() == b.t.buf.root()
+	return a.t == b.t || a.t.buf != nil && b.t.buf != nil && a.t.buf == b.t.buf
 }
 
 func (m *method) saveOperand(o operand) operand {
@@ -237,7 +237,7 @@ func (m *method) loop(head func() int32, body func()) {
 	exit()
 	m.pop()
 	for _, b := range m.bufs {
-		if b.into == nil && b.first < start && b.last >= start {
+		if b.first < start && b.last >= start {
 			b.touch(end)
 		}
 	}
@@ -249,6 +249,7 @@ func (m *method) carry(inits []operand, types []ir.Type) []operand {
 	for i, a := range inits {
 		if types[i].IsTensor() && a.t != nil {
 			t := m.newTensor(types[i], m.newBuffer())
+			t.buf.kept = true
 			m.cloneTo(t, a.t)
 			cs[i] = operand{t, t.index}
 			continue
@@ -283,7 +284,7 @@ func (m *method) while(n *ir.Node) {
 func (m *method) define(outs []*ir.Value, os []operand) {
 	for i, o := range outs {
 		if t := os[i].t; t != nil {
-			m.tensors[o] = t
+			m.set(o, t)
 		} else {
 			m.scalars[o] = os[i].index
 		}
@@ -310,6 +311,7 @@ func (m *method) scan(n *ir.Node, g *ir.Graph, init, xs, extra []ir.Arg) {
 		// It grows slice by slice.
 		t.meta.Dynamism = pte.DynamicBound
 		t.buf.touch(m.now())
+		t.buf.kept = true
 		stacks = append(stacks, operand{t, t.index})
 	}
 	i := m.add(pte.Int(0))

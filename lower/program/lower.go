@@ -175,7 +175,7 @@ func (m *method) lower() {
 		if t := m.places[in]; t != nil && !plainOrder(t.meta.DimOrder) && in.Value.NumUses() > 0 {
 			c := m.newTensorLike(t)
 			m.cloneTo(c, t)
-			m.tensors[in.Value] = c
+			m.set(in.Value, c)
 		}
 	}
 	m.donate()
@@ -195,8 +195,9 @@ func (m *method) input(in *ir.Input) {
 	if in.Kind != ir.InputUser {
 		if m.written[in] {
 			t := m.newTensor(v.Type, m.newBuffer())
-			m.tensors[v], m.places[in] = t, t
-			t.buf.first, t.buf.last = 0, math.MaxInt32
+			m.set(v, t)
+			m.places[in] = t
+			t.buf.first, t.buf.last, t.buf.kept = 0, math.MaxInt32, true
 			if in.Data != nil {
 				t.meta.Data = m.initialData(in.Data)
 			}
@@ -215,9 +216,11 @@ func (m *method) input(in *ir.Input) {
 		} else {
 			t = m.newTensor(v.Type, m.newBuffer())
 			t.buf.touch(0)
+			t.buf.kept = m.written[in]
 		}
 		idx = t.index
-		m.tensors[v], m.places[in] = t, t
+		m.set(v, t)
+		m.places[in] = t
 		if order := channelsLast(v.Type); order != nil {
 			t.meta.DimOrder = order
 		}
@@ -300,7 +303,7 @@ func (m *method) newTensorAt(t ir.Type, buf *buffer, off int64) *tensor {
 		if err != nil {
 			m.failf("size", "", "%v", err)
 		}
-		buf.root().size = max(buf.root().size, off+n)
+		buf.size = max(buf.size, off+n)
 	}
 	return x
 }
@@ -329,6 +332,14 @@ func plainOrder(order []uint8) bool {
 	return true
 }
 
+// set says that t holds v.
+func (m *method) set(v *ir.Value, t *tensor) {
+	m.tensors[v] = t
+	if t.buf != nil {
+		t.buf.values = append(t.buf.values, v)
+	}
+}
+
 // tensor is the contiguous tensor that holds v.
 func (m *method) tensor(v *ir.Value) *tensor {
 	t, ok := m.tensors[v]
@@ -339,7 +350,7 @@ func (m *method) tensor(v *ir.Value) *tensor {
 		} else {
 			t = m.constant(v)
 		}
-		m.tensors[v] = t
+		m.set(v, t)
 	}
 	return t
 }
@@ -425,6 +436,7 @@ func (m *method) dimOrder(t *tensor) int32 {
 }
 
 func (m *method) nodes(g *ir.Graph) {
+	g.Number()
 	for n := range g.Nodes() {
 		m.at = n
 		if m.idle(n) {
@@ -471,7 +483,7 @@ func (m *method) standIn(o *ir.Value) {
 		if _, ok := scalarTypes[t.DType]; !ok {
 			t.DType = ops.Float32
 		}
-		m.tensors[o] = m.newTensor(t, m.newBuffer())
+		m.set(o, m.newTensor(t, m.newBuffer()))
 		return
 	}
 	m.scalars[o] = m.newScalar(o.Type)
@@ -483,7 +495,7 @@ func (m *method) result(o *ir.Value) *tensor {
 	if !ok {
 		t = m.newTensor(o.Type, m.newBuffer())
 	}
-	m.tensors[o] = t
+	m.set(o, t)
 	return t
 }
 
@@ -518,6 +530,7 @@ func (m *method) node(n *ir.Node, p *plan) {
 
 func (m *method) kernel(n *ir.Node, p *plan) {
 	k := p.kernel
+	m.reuse(n, p)
 	args := make([]int32, 0, len(p.args)+1)
 	var outs []int32
 	next := 0
@@ -590,10 +603,10 @@ func (m *method) reshape(x, out *ir.Value) {
 	if want, ok := m.results[out]; ok && want.buf != t.buf {
 		// Its place is decided, and is another: the bytes have to move.
 		m.copyTo(want, m.shaped(t, x, out))
-		m.tensors[out] = want
+		m.set(out, want)
 		return
 	}
-	m.tensors[out] = m.shaped(t, x, out)
+	m.set(out, m.shaped(t, x, out))
 }
 
 // shaped gives a tensor of out's type over the bytes of t, which holds x.
@@ -666,7 +679,7 @@ func (m *method) part(n *ir.Node, p *plan) {
 		if o.NumUses() == 0 {
 			continue
 		}
-		m.tensors[o] = m.newTensorAt(o.Type, t.buf, t.off+offs[i]*int64(t.meta.Type.Size()))
+		m.set(o, m.newTensorAt(o.Type, t.buf, t.off+offs[i]*int64(t.meta.Type.Size())))
 	}
 }
 

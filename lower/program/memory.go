@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"sort"
+
+	"github.com/lathe-ml/lathe/ir"
 )
 
 // align is what the runtime's kernels expect of planned memory, in bytes.
@@ -16,18 +18,13 @@ type buffer struct {
 	size        int64
 	first, last int
 	offset      int64
-	into        *buffer // where it was merged
-}
-
-func (b *buffer) root() *buffer {
-	for b.into != nil {
-		b = b.into
-	}
-	return b
+	// kept is set where the contents outlive what the graph's values say: state, results, what a loop carries.
+	kept bool
+	// values are those that lie here.
+	values []*ir.Value
 }
 
 func (b *buffer) touch(at int) {
-	b = b.root()
 	b.first = min(b.first, at)
 	b.last = max(b.last, at)
 }

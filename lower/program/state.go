@@ -73,17 +73,53 @@ func (m *method) mayOverwrite(n *ir.Node, p *plan, out, old *ir.Value) bool {
 }
 
 // elementwise are kernels that read of an operand as large as the result only the element that they are about to write.
-var elementwise = map[string]bool{
-	"abs": true, "add": true, "bitwise_and": true, "bitwise_not": true, "bitwise_or": true, "bitwise_xor": true, "ceil": true,
-	"clamp": true, "cos": true, "div": true, "exp": true, "floor": true, "fmod": true, "hardtanh": true, "logical_and": true,
-	"logical_not": true, "logical_or": true, "logical_xor": true, "maximum": true, "minimum": true, "mul": true, "neg": true,
-	"pow": true, "reciprocal": true, "relu": true, "remainder": true, "rsqrt": true, "rsub": true, "sigmoid": true, "sign": true,
-	"sin": true, "sqrt": true, "sub": true, "tanh": true, "trunc": true,
+var elementwise = map[string]bool{}
+
+func init() {
+	for _, name := range []string{
+		"abs", "acos", "acosh", "add", "asin", "asinh", "atan", "atan2", "atanh", "bitwise_and", "bitwise_not", "bitwise_or",
+		"bitwise_xor", "ceil", "clamp", "cos", "cosh", "div", "elu", "erf", "exp", "expm1", "floor", "floor_divide", "fmod",
+		"gelu", "hardtanh", "leaky_relu", "log", "log10", "log1p", "log2", "logical_and", "logical_not", "logical_or",
+		"logical_xor", "masked_fill", "maximum", "minimum", "mul", "neg", "pow", "reciprocal", "relu", "remainder", "round",
+		"rsqrt", "rsub", "sigmoid", "sign", "sin", "sinh", "sqrt", "sub", "tan", "tanh", "trunc", "where",
+	} {
+		elementwise[name] = true
+	}
 }
 
 // copiesFirst are kernels that begin by copying their first argument to the result.
 var copiesFirst = map[string]bool{
 	"index_put": true, "slice_scatter": true, "select_scatter": true, "scatter": true, "scatter_add": true, "masked_scatter": true,
+}
+
+// reuse gives an element-wise node's result the memory of an operand that nobody wants after it.
+func (m *method) reuse(n *ir.Node, p *plan) {
+	if !elementwise[p.kernel.Schema.Base] || len(n.Outs) != 1 || m.results[n.Out()] != nil {
+		return
+	}
+	out := n.Out()
+next:
+	for v := range n.Inputs() {
+		t := m.tensors[v]
+		if t == nil || t.buf == nil || t.buf.kept || t.off != 0 || v.Type.DType != out.Type.DType || !ir.EqualShape(v.Type.Shape, out.Type.Shape) {
+			continue
+		}
+		for _, w := range t.buf.values {
+			if w.Graph() != n.Graph() {
+				continue next
+			}
+			for _, u := range w.Users() {
+				if u.IsReturn() || u.Order() > n.Order() || u == n && w != v {
+					continue next
+				}
+			}
+		}
+		if n, err := t.meta.NBytes(); err != nil || n != t.buf.size {
+			continue
+		}
+		m.results[out] = m.newTensorAt(out.Type, t.buf, 0)
+		return
+	}
 }
 
 // bearsOverwrite tells whether the kernel gives the right result where its argument old lies in the result's memory.
@@ -200,9 +236,6 @@ func (m *method) place() {
 	end := m.now()
 	var roots []*buffer
 	for _, b := range m.bufs {
-		if b.into != nil {
-			continue
-		}
 		b.first = min(max(b.first, 0), end)
 		b.last = min(max(b.last, b.first), end)
 		roots = append(roots, b)
@@ -216,7 +249,7 @@ func (m *method) place() {
 			continue
 		}
 		any = true
-		x.meta.Alloc = &pte.Allocation{Memory: 1, Offset: uint64(x.buf.root().offset + x.off)}
+		x.meta.Alloc = &pte.Allocation{Memory: 1, Offset: uint64(x.buf.offset + x.off)}
 	}
 	m.plan.BufferSizes = []int64{0}
 	if any {
