@@ -1,0 +1,232 @@
+// Command casecheck compiles the handed cases, runs them in the stock runtime and counts what came out right, a line a
+// backend. It is `make cases`.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/lathe-ml/lathe"
+	"github.com/lathe-ml/lathe/internal/etrt"
+	"github.com/lathe-ml/lathe/ir"
+	"github.com/lathe-ml/lathe/lower/program"
+	"github.com/lathe-ml/lathe/tools/oracle/cases"
+)
+
+type config struct {
+	archives, root, only, tag string
+	backends                  []string
+	verbose, figures          bool
+	jobs                      int
+}
+
+func main() {
+	var c config
+	var backends string
+	flag.StringVar(&c.archives, "archives", os.Getenv("LATHE_CASE_ARCHIVES"), "folder with index.tsv and unpack")
+	flag.StringVar(&backends, "backends", strings.Join(lathe.Backends(), ","), "backends to check")
+	flag.StringVar(&c.only, "only", "", "cases whose name begins so")
+	flag.StringVar(&c.tag, "tag", "", "cases with this tag")
+	flag.BoolVar(&c.verbose, "v", false, "a line for every case, not only for those that are not right")
+	flag.BoolVar(&c.figures, "figures", false, "compare planned memory and instructions with the recorded official ones")
+	flag.IntVar(&c.jobs, "j", runtime.NumCPU(), "cases at a time")
+	flag.Parse()
+	c.backends = strings.Split(backends, ",")
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, c); err != nil {
+		fmt.Fprintln(os.Stderr, "casecheck:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, c config) error {
+	root, err := cases.Dir(c.archives)
+	if err != nil {
+		return err
+	}
+	c.root = root
+	names, err := selected(c)
+	if err != nil {
+		return err
+	}
+	rt, err := etrt.Open()
+	if err != nil {
+		return err
+	}
+	tmp, err := os.MkdirTemp("", "casecheck")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(tmp) //nolint:errcheck // nothing to be done about it
+	bad := 0
+	for _, backend := range c.backends {
+		results := make([]result, len(names))
+		var wg sync.WaitGroup
+		next := make(chan int)
+		for w := range c.jobs {
+			wg.Go(func() {
+				out := filepath.Join(tmp, fmt.Sprintf("%d.pte", w))
+				for i := range next {
+					results[i] = check(ctx, rt, c, names[i], backend, out)
+				}
+			})
+		}
+		for i := range names {
+			if ctx.Err() != nil {
+				break
+			}
+			next <- i
+		}
+		close(next)
+		wg.Wait()
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		counts := map[string]int{}
+		for i, r := range results {
+			counts[r.class]++
+			if !r.good() {
+				bad++
+			}
+			if c.verbose || !r.good() || c.figures && r.worse {
+				fmt.Printf("%s %s: %s%s\n", backend, names[i], r.class, r.text)
+			}
+		}
+		line := fmt.Sprintf("%s: %d cases", backend, len(names))
+		for _, k := range classes {
+			if counts[k] > 0 {
+				line += fmt.Sprintf(", %d %s", counts[k], k)
+			}
+		}
+		fmt.Println(line)
+	}
+	if bad > 0 {
+		return fmt.Errorf("%d are not as they should be", bad)
+	}
+	return nil
+}
+
+// The classes of outcomes, in the order of the summary.
+const (
+	right     = "right"
+	refusedOK = "refused as asked"
+	compiled  = "compiled only"
+	refused   = "refused"
+	accepted  = "not refused"
+	wrong     = "wrong"
+	broken    = "broken"
+)
+
+var classes = []string{right, refusedOK, compiled, refused, accepted, wrong, broken}
+
+type result struct {
+	class, text string
+	// worse tells that a figure is above the official one.
+	worse bool
+}
+
+func (r result) good() bool { return r.class == right || r.class == refusedOK || r.class == compiled }
+
+func selected(c config) ([]string, error) {
+	var names []string
+	if c.tag == "" {
+		all, err := cases.Find(c.root)
+		if err != nil {
+			return nil, err
+		}
+		names = all
+	} else {
+		es, err := cases.Index(filepath.Join(c.archives, "index.tsv"))
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range es {
+			if e.HasTag(c.tag) {
+				names = append(names, e.Name)
+			}
+		}
+	}
+	return slices.DeleteFunc(names, func(n string) bool { return !strings.HasPrefix(n, c.only) }), nil
+}
+
+// check compiles and runs one case.
+func check(ctx context.Context, rt *etrt.Runtime, c config, name, backend, out string) (r result) {
+	defer func() {
+		if p := recover(); p != nil {
+			r = result{class: broken, text: fmt.Sprintf(": panic: %v", p)}
+		}
+	}()
+	fail := func(class string, err error) result {
+		return result{class: class, text: ": " + strings.ReplaceAll(err.Error(), "\n", "\n    ")}
+	}
+	cs, err := cases.Load(filepath.Join(c.root, name))
+	if err != nil {
+		return fail(broken, err)
+	}
+	defer cs.Close() //nolint:errcheck // only read
+	expect := cs.Expect(backend)
+	os.Remove(out) //nolint:errcheck // may not be there
+	rep, err := lathe.Compile(ctx, lathe.Options{Inputs: []lathe.Input{{Path: cs.Model()}}, Output: out, Backend: backend})
+	if err != nil {
+		if _, ok := ir.AsDiags(err); !ok {
+			return fail(broken, err)
+		}
+		if _, serr := os.Stat(out); serr == nil {
+			return fail(broken, fmt.Errorf("refused, but left a file: %w", err))
+		}
+		switch {
+		case strings.HasPrefix(expect, "refuse: ") && strings.Contains(err.Error(), strings.TrimPrefix(expect, "refuse: ")),
+			strings.HasSuffix(expect, "or refuse"), cs.Hostile:
+			return result{class: refusedOK}
+		}
+		return fail(refused, err)
+	}
+	if strings.HasPrefix(expect, "refuse") || cs.Hostile {
+		return result{class: accepted}
+	}
+	if strings.HasPrefix(expect, "compiles") {
+		return result{class: compiled}
+	}
+	if err := cs.Check(ctx, rt, out, etrt.WithPoison()); err != nil {
+		return fail(wrong, err)
+	}
+	r = result{class: right}
+	if c.figures {
+		r.text, r.worse = figures(cs.Dir, backend, rep.Methods)
+	}
+	return r
+}
+
+// figures compares with what is recorded of the official pipeline.
+func figures(dir, backend string, methods []program.MethodReport) (text string, worse bool) {
+	var all map[string]struct {
+		Planned      []int64 `json:"planned_bytes"`
+		Instructions int     `json:"instructions"`
+	}
+	b, err := os.ReadFile(filepath.Join(dir, "official.json"))
+	if err != nil || json.Unmarshal(b, &all) != nil {
+		return "", false
+	}
+	var planned, officialPlanned int64
+	instructions := 0
+	for _, m := range methods {
+		planned += m.Planned
+		instructions += m.Instructions
+	}
+	o := all[backend]
+	for _, n := range o.Planned {
+		officialPlanned += n
+	}
+	text = fmt.Sprintf(" planned %d of %d, instructions %d of %d", planned, officialPlanned, instructions, o.Instructions)
+	return text, officialPlanned > 0 && planned > officialPlanned || o.Instructions > 0 && instructions > o.Instructions
+}
