@@ -396,7 +396,8 @@ func (r *run) bind(e sym.Expr, k int64) string {
 				return fmt.Sprintf("is %d, which is not %s for an integer %s", k, e, names[0])
 			}
 			v := (k - b) / a
-			if rg := r.s.g.Syms.SymRange(names[0]); !rg.Contains(v) {
+			// A lower bound of 2 only says that the export did not specialise on 0 or 1; torch does not check it either.
+			if rg := r.s.g.Syms.SymRange(names[0]); v < 0 || v > rg.Max || rg.Min > 2 && v < rg.Min {
 				return fmt.Sprintf("is %d, so that %s = %d is outside of %v", k, names[0], v, rg)
 			}
 			r.syms[names[0]] = v
