@@ -70,6 +70,9 @@ func apply(c *Call) (outs []Value, err error) {
 			err = &opError{fmt.Sprintf("internal error: %v", r)}
 		}
 	}()
+	if level, n := unbatch(c.Args); level > 0 && info.Schema.NS != "torch._functorch.predispatch" {
+		return mapBatched(c, level, n)
+	}
 	if outs, err = fns[c.Op](c); err != nil || !info.Mutates {
 		return outs, err
 	}
@@ -196,6 +199,8 @@ func kindName(v Value) string {
 		return "a dtype"
 	case *ir.Graph:
 		return "a graph"
+	case *batched:
+		return "a tensor under vmap"
 	}
 	return fmt.Sprintf("%T", v)
 }

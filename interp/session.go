@@ -33,11 +33,13 @@ type Options struct {
 type State struct {
 	tensors  map[string]*Tensor
 	storages map[ir.Storage]*Storage
+	// history is the keys and values of caches that live outside of the graph, by layer.
+	history map[int64][2]*Tensor
 }
 
 // NewState makes an empty state; sessions add to it what their graphs name.
 func NewState() *State {
-	return &State{tensors: map[string]*Tensor{}, storages: map[ir.Storage]*Storage{}}
+	return &State{tensors: map[string]*Tensor{}, storages: map[ir.Storage]*Storage{}, history: map[int64][2]*Tensor{}}
 }
 
 // Tensor is the parameter, buffer or constant of that name, or nil.
@@ -150,6 +152,8 @@ type run struct {
 	syms map[string]int64
 	// given are the symbols that the user's inputs decide; others may change each time a nested graph runs.
 	given map[string]bool
+	// levels counts the vmaps entered.
+	levels int64
 }
 
 // Lookup makes a run the environment of size expressions.
@@ -600,6 +604,9 @@ func (r *run) bindResult(t ir.Type, v Value) {
 
 // mismatch says how a result is not of its type.
 func (r *run) mismatch(t ir.Type, v Value) string {
+	if _, ok := v.(*batched); ok {
+		return "" // its type does not show the hidden dimension
+	}
 	switch t.Kind {
 	case ir.KindTensor:
 		x, ok := v.(*Tensor)
