@@ -33,10 +33,24 @@ type Arg struct {
 	v    *Value
 	x    sym.Expr
 	f    float64
-	f2   float64
+	ext  *argExt
+}
+
+// argExt is what few arguments have, kept out of Arg so that it stays small.
+type argExt struct {
 	s    string
 	list []Arg
 	g    *Graph
+	f2   float64
+}
+
+var noExt argExt
+
+func (a Arg) more() *argExt {
+	if a.ext == nil {
+		return &noExt
+	}
+	return a.ext
 }
 
 // None is the absent argument.
@@ -66,7 +80,7 @@ func SymInt(e sym.Expr) Arg { return Arg{kind: ArgInt, x: e} }
 func Float(f float64) Arg { return Arg{kind: ArgFloat, f: f} }
 
 // Complex is a constant complex number.
-func Complex(re, im float64) Arg { return Arg{kind: ArgComplex, f: re, f2: im} }
+func Complex(re, im float64) Arg { return Arg{kind: ArgComplex, f: re, ext: &argExt{f2: im}} }
 
 // Bool is a constant bool.
 func Bool(b bool) Arg {
@@ -77,22 +91,22 @@ func Bool(b bool) Arg {
 }
 
 // Str is a string.
-func Str(s string) Arg { return Arg{kind: ArgStr, s: s} }
+func Str(s string) Arg { return Arg{kind: ArgStr, ext: &argExt{s: s}} }
 
 // DTypeArg is an element type.
 func DTypeArg(d DType) Arg { return Arg{kind: ArgDType, f: float64(d)} }
 
 // Layout is a layout: "strided", "sparse_coo", …
-func Layout(s string) Arg { return Arg{kind: ArgLayout, s: s} }
+func Layout(s string) Arg { return Arg{kind: ArgLayout, ext: &argExt{s: s}} }
 
 // MemoryFormat is a memory format: "contiguous_format", "preserve_format", "channels_last", "channels_last_3d".
-func MemoryFormat(s string) Arg { return Arg{kind: ArgMemory, s: s} }
+func MemoryFormat(s string) Arg { return Arg{kind: ArgMemory, ext: &argExt{s: s}} }
 
 // Device is a device: "cpu", "cuda:0".
-func Device(s string) Arg { return Arg{kind: ArgDevice, s: s} }
+func Device(s string) Arg { return Arg{kind: ArgDevice, ext: &argExt{s: s}} }
 
 // List is a list; the elements are not copied.
-func List(as ...Arg) Arg { return Arg{kind: ArgList, list: as} }
+func List(as ...Arg) Arg { return Arg{kind: ArgList, ext: &argExt{list: as}} }
 
 // Ints is a list of constants.
 func Ints(ks ...int64) Arg {
@@ -122,7 +136,7 @@ func Refs(vs ...*Value) Arg {
 }
 
 // GraphArg is a nested graph.
-func GraphArg(g *Graph) Arg { return Arg{kind: ArgGraph, g: g} }
+func GraphArg(g *Graph) Arg { return Arg{kind: ArgGraph, ext: &argExt{g: g}} }
 
 // Kind tells what a holds.
 func (a Arg) Kind() ArgKind { return a.kind }
@@ -170,7 +184,7 @@ func (a Arg) Float() (float64, bool) {
 // Complex is the constant number as real and imaginary part.
 func (a Arg) Complex() (re, im float64, ok bool) {
 	if a.kind == ArgComplex {
-		return a.f, a.f2, true
+		return a.f, a.more().f2, true
 	}
 	re, ok = a.Float()
 	return re, 0, ok
@@ -192,7 +206,7 @@ func (a Arg) Bool() (val, ok bool) {
 func (a Arg) Str() (string, bool) {
 	switch a.kind {
 	case ArgStr, ArgLayout, ArgMemory, ArgDevice:
-		return a.s, true
+		return a.more().s, true
 	}
 	return "", false
 }
@@ -206,18 +220,18 @@ func (a Arg) DType() (DType, bool) {
 }
 
 // List is the elements of a list; the slice is not to be written to.
-func (a Arg) List() []Arg { return a.list }
+func (a Arg) List() []Arg { return a.more().list }
 
 // Graph is the nested graph, or nil.
-func (a Arg) Graph() *Graph { return a.g }
+func (a Arg) Graph() *Graph { return a.more().g }
 
 // IntList is the constants of a list of integers.
 func (a Arg) IntList() ([]int64, bool) {
 	if a.kind != ArgList {
 		return nil, false
 	}
-	ks := make([]int64, len(a.list))
-	for i, e := range a.list {
+	ks := make([]int64, len(a.more().list))
+	for i, e := range a.more().list {
 		k, ok := e.Int()
 		if !ok {
 			return nil, false
@@ -232,8 +246,8 @@ func (a Arg) ExprList() ([]sym.Expr, bool) {
 	if a.kind != ArgList {
 		return nil, false
 	}
-	es := make([]sym.Expr, len(a.list))
-	for i, e := range a.list {
+	es := make([]sym.Expr, len(a.more().list))
+	for i, e := range a.more().list {
 		x, ok := e.Expr()
 		if !ok {
 			return nil, false
@@ -251,8 +265,8 @@ func (a Arg) Values() []*Value {
 		}
 		return nil
 	}
-	vs := make([]*Value, len(a.list))
-	for i, e := range a.list {
+	vs := make([]*Value, len(a.more().list))
+	for i, e := range a.more().list {
 		vs[i] = e.v
 	}
 	return vs
@@ -263,7 +277,7 @@ func (a Arg) Each(f func(*Value)) {
 	if a.v != nil {
 		f(a.v)
 	}
-	for _, e := range a.list {
+	for _, e := range a.more().list {
 		e.Each(f)
 	}
 }
@@ -275,7 +289,7 @@ func (a Arg) EachExpr(f func(sym.Expr)) {
 			f(a.x)
 		}
 	}
-	for _, e := range a.list {
+	for _, e := range a.more().list {
 		e.EachExpr(f)
 	}
 }
@@ -289,10 +303,10 @@ func (a Arg) Map(f func(*Value) *Value) Arg {
 		}
 	case a.kind == ArgList:
 		var out []Arg
-		for i, e := range a.list {
+		for i, e := range a.more().list {
 			m := e.Map(f)
 			if out == nil && !sameRef(m, e) {
-				out = append(make([]Arg, 0, len(a.list)), a.list[:i]...)
+				out = append(make([]Arg, 0, len(a.more().list)), a.more().list[:i]...)
 			}
 			if out != nil {
 				out = append(out, m)
@@ -306,10 +320,10 @@ func (a Arg) Map(f func(*Value) *Value) Arg {
 }
 
 func sameRef(a, b Arg) bool {
-	if a.kind != b.kind || a.v != b.v || len(a.list) != len(b.list) {
+	if a.kind != b.kind || a.v != b.v || len(a.more().list) != len(b.more().list) {
 		return false
 	}
-	return len(a.list) == 0 || &a.list[0] == &b.list[0]
+	return len(a.more().list) == 0 || &a.more().list[0] == &b.more().list[0]
 }
 
 // Equal compares two arguments; nested graphs are equal only to themselves, NaN equals NaN.
@@ -323,19 +337,19 @@ func (a Arg) Equal(b Arg) bool {
 	case ArgInt:
 		return a.x.Equal(b.x)
 	case ArgFloat, ArgComplex:
-		return math.Float64bits(a.f) == math.Float64bits(b.f) && math.Float64bits(a.f2) == math.Float64bits(b.f2)
+		return math.Float64bits(a.f) == math.Float64bits(b.f) && math.Float64bits(a.more().f2) == math.Float64bits(b.more().f2)
 	case ArgBool, ArgDType:
 		return a.f == b.f
 	case ArgStr, ArgLayout, ArgMemory, ArgDevice:
-		return a.s == b.s
+		return a.more().s == b.more().s
 	case ArgGraph:
-		return a.g == b.g
+		return a.more().g == b.more().g
 	case ArgList:
-		if len(a.list) != len(b.list) {
+		if len(a.more().list) != len(b.more().list) {
 			return false
 		}
-		for i := range a.list {
-			if !a.list[i].Equal(b.list[i]) {
+		for i := range a.more().list {
+			if !a.more().list[i].Equal(b.more().list[i]) {
 				return false
 			}
 		}

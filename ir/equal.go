@@ -135,9 +135,9 @@ func diffArg(a, b Arg, twin map[*Value]*Value) string {
 			return "another value"
 		}
 	case ArgList:
-		return diffArgs(a.list, b.list, twin)
+		return diffArgs(a.more().list, b.more().list, twin)
 	case ArgGraph:
-		return diffGraph(a.g, b.g)
+		return diffGraph(a.more().g, b.more().g)
 	default:
 		if !a.Equal(b) {
 			return "another constant"

@@ -231,11 +231,11 @@ func (n *Node) Graphs() []*Graph {
 	var gs []*Graph
 	for _, a := range n.args {
 		if a.kind == ArgGraph {
-			gs = append(gs, a.g)
+			gs = append(gs, a.more().g)
 		}
-		for _, e := range a.list {
+		for _, e := range a.more().list {
 			if e.kind == ArgGraph {
-				gs = append(gs, e.g)
+				gs = append(gs, e.more().g)
 			}
 		}
 	}
@@ -263,11 +263,11 @@ func (n *Node) SetArgs(as []Arg) {
 func (n *Node) adopt(a Arg) {
 	a.Each(func(v *Value) { v.addUse(n) })
 	if a.kind == ArgGraph {
-		a.g.Parent = n
+		a.more().g.Parent = n
 	}
-	for _, e := range a.list {
+	for _, e := range a.more().list {
 		if e.kind == ArgGraph {
-			e.g.Parent = n
+			e.more().g.Parent = n
 		}
 	}
 }

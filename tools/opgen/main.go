@@ -530,27 +530,30 @@ func genViews(rows []row) *jen.File {
 		if !r.stagesBeyondAten() || len(r.schema.Args) == 0 {
 			continue
 		}
+		// One function an operator that fills a struct: a method an argument takes the compiler ten times as long.
 		t := r.ident + "View"
-		f.Commentf("%s names the arguments of %s.", t, r.name)
-		f.Type().Id(t).Struct(jen.Op("*").Qual(pkgIR, "Node"))
-		f.Commentf("As%s is n as %s; ok is false for other nodes.", r.ident, r.name)
-		f.Func().Id("As"+r.ident).Params(jen.Id("n").Op("*").Qual(pkgIR, "Node")).Params(jen.Id("v").Id(t), jen.Id("ok").Bool()).Block(
-			jen.Return(jen.Id(t).Values(jen.Id("n")), jen.Id("n").Op("!=").Nil().Op("&&").Id("n").Dot("Op").Op("==").Qual(pkgOps, r.ident)),
-		)
-		for i, a := range r.schema.Args {
-			name := camel(a.Name)
-			switch name {
-			case "Op", "Target", "ArgNames", "Outs", "Origin", "Attr", "Args", "Graph", "Out", "Next", "Prev", "Inputs", "Info", "In", "Arg", "Order", "Graphs":
-				name += "Arg"
+		f.Commentf("%s is the arguments of %s; a tensor that is None is nil.", t, r.name)
+		f.Type().Id(t).StructFunc(func(g *jen.Group) {
+			for _, a := range r.schema.Args {
+				if a.Type == ops.TTensor && !a.List {
+					g.Id(camel(a.Name)).Op("*").Qual(pkgIR, "Value")
+				} else {
+					g.Id(camel(a.Name)).Qual(pkgIR, "Arg")
+				}
 			}
-			if a.Type == ops.TTensor && !a.List {
-				f.Commentf("%s is the argument %s, nil for None.", name, a.Name)
-				f.Func().Params(jen.Id("v").Id(t)).Id(name).Params().Op("*").Qual(pkgIR, "Value").Block(jen.Return(jen.Id("v").Dot("Node").Dot("In").Call(jen.Lit(i))))
-			} else {
-				f.Commentf("%s is the argument %s.", name, a.Name)
-				f.Func().Params(jen.Id("v").Id(t)).Id(name).Params().Qual(pkgIR, "Arg").Block(jen.Return(jen.Id("v").Dot("Node").Dot("Arg").Call(jen.Lit(i))))
+		})
+		f.Commentf("As%s is n's arguments as %s; ok is false for other nodes.", r.ident, r.name)
+		f.Func().Id("As"+r.ident).Params(jen.Id("n").Op("*").Qual(pkgIR, "Node")).Params(jen.Id("v").Id(t), jen.Id("ok").Bool()).BlockFunc(func(g *jen.Group) {
+			g.If(jen.Id("n").Op("==").Nil().Op("||").Id("n").Dot("Op").Op("!=").Qual(pkgOps, r.ident)).Block(jen.Return(jen.Id("v"), jen.False()))
+			for i, a := range r.schema.Args {
+				if a.Type == ops.TTensor && !a.List {
+					g.Id("v").Dot(camel(a.Name)).Op("=").Id("n").Dot("In").Call(jen.Lit(i))
+				} else {
+					g.Id("v").Dot(camel(a.Name)).Op("=").Id("n").Dot("Arg").Call(jen.Lit(i))
+				}
 			}
-		}
+			g.Return(jen.Id("v"), jen.True())
+		})
 	}
 	return f
 }
