@@ -15,6 +15,7 @@ import (
 	"github.com/lathe-ml/lathe/ir"
 	"github.com/lathe-ml/lathe/ir/text"
 	"github.com/lathe-ml/lathe/lower/program"
+	"github.com/lathe-ml/lathe/ops"
 )
 
 func f32(shape []int64, xs ...float32) etrt.Value {
@@ -398,5 +399,31 @@ func TestExternalWeights(t *testing.T) {
 	}
 	if got, want := show(outs[0]), "float32[1 2](14 32)"; got != want {
 		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+// A graph of very many nodes is lowered in time that grows with their number.
+func TestLargeGraph(t *testing.T) {
+	g := ir.NewGraph("forward", nil)
+	typ := ir.StaticType(ops.Float32, 2, 3)
+	v := g.AddInput("x", ir.InputUser, "", typ).Value
+	first := v
+	add, view := ops.Lookup("aten.add.Tensor"), ops.Lookup("aten.view")
+	flat := ir.StaticType(ops.Float32, 6)
+	for i := range 50_000 {
+		if i%3 == 2 {
+			w := g.NewNode(g.Ret(), view, []ir.Arg{ir.Ref(v), ir.Ints(6)}, []ir.Type{flat}, nil).Out()
+			v = g.NewNode(g.Ret(), view, []ir.Arg{ir.Ref(w), ir.Ints(2, 3)}, []ir.Type{typ}, nil).Out()
+			continue
+		}
+		v = g.NewNode(g.Ret(), add, []ir.Arg{ir.Ref(v), ir.Ref(first), ir.Int(1)}, []ir.Type{typ}, nil).Out()
+	}
+	g.SetOutputs([]ir.Output{{}}, []ir.Arg{ir.Ref(v)})
+	res, err := program.Lower(&ir.Program{Methods: []*ir.Graph{g}}, program.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m := res.Methods[0]; m.Planned > 4*32 {
+		t.Errorf("%d bytes are planned", m.Planned)
 	}
 }

@@ -92,6 +92,8 @@ var copiesFirst = map[string]bool{
 	"index_put": true, "slice_scatter": true, "select_scatter": true, "scatter": true, "scatter_add": true, "masked_scatter": true,
 }
 
+const manyUses = 64
+
 // reuse gives an element-wise node's result the memory of an operand that nobody wants after it.
 func (m *method) reuse(n *ir.Node, p *plan) {
 	if !elementwise[p.kernel.Schema.Base] || len(n.Outs) != 1 || m.results[n.Out()] != nil {
@@ -104,8 +106,12 @@ next:
 		if t == nil || t.buf == nil || t.buf.kept || t.off != 0 || v.Type.DType != out.Type.DType || !ir.EqualShape(v.Type.Shape, out.Type.Shape) {
 			continue
 		}
+		if len(t.buf.values) > manyUses {
+			continue
+		}
 		for _, w := range t.buf.values {
-			if w.Graph() != n.Graph() {
+			// A value with many users is hardly dead after this one, and asking them all each time would take long.
+			if w.Graph() != n.Graph() || w.NumUses() > manyUses {
 				continue next
 			}
 			for _, u := range w.Users() {
