@@ -47,6 +47,7 @@ var unaries = map[string]unary{
 	"ceil":        {f: math.Ceil, i: same},
 	"floor":       {f: math.Floor, i: same},
 	"trunc":       {f: math.Trunc, i: same},
+	"round":       {f: math.RoundToEven, i: same},
 	"frac":        {f: func(x float64) float64 { return x - math.Trunc(x) }, i: func(int64) int64 { return 0 }},
 	"sign":        {f: sign, i: signInt},
 	"sgn":         {f: sign, i: signInt, z: sgn},

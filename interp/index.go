@@ -884,6 +884,10 @@ func evalEmbeddingBag(c *Call) ([]Value, error) {
 			}
 			size[b]++
 		}
+		if last && b == bags-1 {
+			// torch counts the last bag up to the end of the indices, whatever the last offset says.
+			size[b] += int64(len(ks)) - end
+		}
 		if mode == 1 && size[b] > 0 {
 			for d := range row {
 				row[d] /= float64(size[b])
