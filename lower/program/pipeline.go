@@ -7,7 +7,7 @@ import (
 
 // Pipeline is the passes before lowering when nothing is delegated.
 func Pipeline() passes.Pipeline {
-	return passes.Pipeline{passes.Decompose, passes.CSE, passes.DCE}
+	return passes.Portable()
 }
 
 // Legal tells why the runtime cannot run n as it is, nil where it can.
