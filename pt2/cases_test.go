@@ -68,6 +68,11 @@ func TestCases(t *testing.T) {
 		default:
 			read[group]++
 			checkProgram(t, n, p, c)
+			for _, g := range p.Methods {
+				if _, err := a.SampleInputs(g); err != nil && !strings.HasPrefix(n, "hostile/") {
+					t.Errorf("%s: %v", n, err)
+				}
+			}
 			if notes := a.Notes(); len(notes) > 0 {
 				t.Logf("%s: notes %q", n, notes)
 			}

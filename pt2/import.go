@@ -83,6 +83,7 @@ func (im *importer) run() (*ir.Graph, error) {
 	s := im.scope(g, &im.ep.GraphModule.Graph, "graph_module.graph")
 	tokens := s.inputs()
 	s.spec()
+	s.guards()
 	s.nodes()
 	s.outputs(tokens)
 	if err := im.diags.Err(); err != nil {
@@ -431,12 +432,11 @@ func (s *scope) weight(like *ir.Input, name string, t ir.Type) {
 	var data *ir.Data
 	found := false
 	for _, l := range lists {
-		m := l.m[like.Target]
-		if m == nil {
+		d, w, ok, err := s.a.find(l, like.Target)
+		if !ok {
 			continue
 		}
 		found = true
-		d, w, err := s.a.tensor(l, like.Target, m)
 		if err != nil {
 			if dg, ok := ir.AsDiags(err); ok {
 				s.add(dg[0])

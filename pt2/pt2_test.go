@@ -18,6 +18,7 @@ import (
 	"testing"
 
 	"github.com/lathe-ml/lathe/ir"
+	"github.com/lathe-ml/lathe/ir/sym"
 	"github.com/lathe-ml/lathe/ops"
 )
 
@@ -266,7 +267,7 @@ func TestInputKinds(t *testing.T) {
 		t.Errorf("inputs %q, want %q", got, want)
 	}
 	s, ok := g.Syms.Get("s86")
-	if !ok || s.Range.Min != 0 || s.Range.Max != 8 || s.Hint != 4 {
+	if !ok || s.Range.Min != 1 || s.Range.Max != 8 || s.Hint != 4 {
 		t.Errorf("s86 is %+v", s)
 	}
 	if c := node(t, g, "clamp").ArgNamed("max"); c.Kind() != ir.ArgFloat {
@@ -295,6 +296,34 @@ func TestShapes(t *testing.T) {
 	es, ok := n.ArgNamed("split_sizes").ExprList()
 	if !ok || len(n.Outs) != 2 || es[1].String() != "2*s65 - 1" {
 		t.Errorf("split with sizes %v and %d results", es, len(n.Outs))
+	}
+}
+
+func TestGuards(t *testing.T) {
+	for text, want := range map[string]string{
+		"L['x'].size()[0]": "x size 0", "L['a'][0]['k'].size()[12]": "a.0.k size 12", "L['n']": "n  0",
+		"L['x'].stride()[0]": "", "x": "", "L['x": "", "L['x'].size()[-1]": "", "L['x'].size()[0": "",
+	} {
+		path, what, dim, err := parseSource(text)
+		if got := fmt.Sprint(path, " ", what, " ", dim); (err != nil) != (want == "") || err == nil && got != want {
+			t.Errorf("%s: got %s and %v", text, got, err)
+		}
+	}
+	m := parts(t, "shapes")
+	for name, b := range m {
+		m[name] = bytes.Replace(b, []byte(`"guards_code": [`), []byte(`"guards_code": ["((L['x'].size()[0]) % 12) == 0", "f(L['x'])", "L['x'].size()[0] <= 100", `), 1)
+	}
+	p, err := loadBytes(pack(t, m))
+	if err != nil {
+		t.Fatal(err)
+	}
+	syms := p.Methods[0].Syms
+	if s, _ := syms.Get("s65"); s.Range.Max != 50 {
+		t.Errorf("s65 is %+v", s)
+	}
+	x := input(t, p.Methods[0], "x").Value.Type.Shape[0]
+	if is, known := syms.ProveEq(sym.Mod(x, sym.Const(12)), sym.Const(0)); !is || !known {
+		t.Errorf("%s is not known to be divisible by 12", x)
 	}
 }
 
@@ -520,6 +549,79 @@ func TestUnknownOperator(t *testing.T) {
 	n := node(t, p.Methods[0], "relu")
 	if n.Op != ops.Unknown || n.Target != "nolib.nothere.default" || n.ArgNamed("self").Value() == nil {
 		t.Errorf("got %s with arguments %v", n.OpName(), n.ArgNames)
+	}
+}
+
+// TestOlderWeights reads the weights as older releases saved them, in one pickle.
+func TestOlderWeights(t *testing.T) {
+	saved, err := os.ReadFile("testdata/mlp_weights.pt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := parts(t, "mlp")
+	for name := range m {
+		if strings.Contains(name, "/data/weights/") {
+			delete(m, name)
+		}
+	}
+	m["mlp/data/weights/model.pt"] = saved
+	p, err := loadBytes(pack(t, m))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := testGraph(t, "mlp")
+	for _, in := range p.Methods[0].Inputs {
+		if in.Kind != ir.InputUser && !bytes.Equal(contents(t, in), contents(t, input(t, want, in.Target))) {
+			t.Errorf("%s differs", in.Target)
+		}
+	}
+	saved[len(saved)/2] ^= 1
+	for name, b := range map[string][]byte{"damaged": saved, "cut": saved[:len(saved)/2], "none": {}} {
+		m["mlp/data/weights/model.pt"] = b
+		p, err := loadBytes(pack(t, m))
+		if err == nil {
+			for _, in := range p.Methods[0].Inputs {
+				if in.Data != nil && err == nil {
+					_, err = in.Data.Compact()
+				}
+			}
+		}
+		if err == nil {
+			t.Errorf("%s weights are accepted", name)
+		}
+	}
+}
+
+func TestSampleInputs(t *testing.T) {
+	_, a, err := load("testdata/kinds.pt2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	g, err := a.LoadMethod("model")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ss, err := a.SampleInputs(g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, s := range ss {
+		switch {
+		case s.Tensor != nil:
+			got = append(got, fmt.Sprint(s.Tensor.DType, s.Tensor.Sizes))
+		case s.Value.Kind() == ir.ArgStr:
+			t, _ := s.Value.Str()
+			got = append(got, t)
+		default:
+			f, ok := s.Value.Float()
+			got = append(got, fmt.Sprint(f, ok))
+		}
+	}
+	want := []string{"f32 [8 3]", "4 true", "f32 [3]", "f32 []", "mean", "0 false", "1 true", "2.5 true"}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 

@@ -38,6 +38,10 @@ type wrapped struct {
 
 // open reads the pickle of a record. The record's tensors stay where they are.
 func (a *Archive) open(e *archive.Entry) (*pickled, error) {
+	return a.openAllowing(e, pickle.AllowWeights)
+}
+
+func (a *Archive) openAllowing(e *archive.Entry, allow func(pickle.Global) bool) (*pickled, error) {
 	if p := a.pickles[e.Name()]; p != nil {
 		return p, nil
 	}
@@ -65,12 +69,12 @@ func (a *Archive) open(e *archive.Entry) (*pickled, error) {
 			return nil, archiveDiag(e.Name(), err)
 		}
 	}
-	v, err := pickle.Load(text, pickle.AllowWeights)
+	v, err := pickle.Load(text, allow)
 	if err == nil {
 		p.value, err = pickle.Torch(v)
 	}
 	if err != nil {
-		return nil, a.diag(CodeWeight, e.Name(), tryFlatten, "the weight is a pickle that is not read: %v", err)
+		return nil, a.diag(CodeWeight, e.Name(), tryFlatten, "the record is a pickle that is not read: %v", err)
 	}
 	a.pickles[e.Name()] = p
 	return p, nil
@@ -81,17 +85,21 @@ func (a *Archive) pickled(e *archive.Entry, name string) (*ir.Data, *wrapped, er
 	if err != nil {
 		return nil, nil, err
 	}
-	switch v := p.value.(type) {
+	return a.pickledValue(p, name, p.value)
+}
+
+func (a *Archive) pickledValue(p *pickled, name string, v any) (*ir.Data, *wrapped, error) {
+	switch v := v.(type) {
 	case *pickle.Tensor:
 		d, err := a.view(p, v)
 		if err != nil {
-			return nil, nil, a.diag(CodeWeight, e.Name(), tryCopy, "%s: %v", name, err)
+			return nil, nil, a.diag(CodeWeight, p.key, tryCopy, "%s: %v", clean(name), err)
 		}
 		return d, nil, nil
 	case *pickle.Subclass:
 		return nil, newWrapped(a, p, v), nil
 	}
-	return nil, nil, a.diag(CodeWeight, e.Name(), tryFlatten, "%s: the pickle holds no tensor", name)
+	return nil, nil, a.diag(CodeWeight, p.key, tryFlatten, "%s: the pickle holds no tensor", clean(name))
 }
 
 func newWrapped(a *Archive, p *pickled, s *pickle.Subclass) *wrapped {

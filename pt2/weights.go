@@ -7,6 +7,7 @@ import (
 
 	"github.com/lathe-ml/lathe/ir"
 	"github.com/lathe-ml/lathe/ops"
+	"github.com/lathe-ml/lathe/pt2/pickle"
 	"github.com/lathe-ml/lathe/pt2/schema"
 )
 
@@ -16,13 +17,27 @@ type payloads struct {
 	dir    string // of the records
 	absent bool
 	m      map[string]*schema.PayloadMeta
+	// saved is a whole state dict that torch.save wrote, the form of older releases.
+	saved *pickled
+	dict  *pickle.Dict
 }
 
 func (a *Archive) payloads(kind, method string) (*payloads, error) {
 	p := &payloads{dir: "data/" + kind + "/", m: map[string]*schema.PayloadMeta{}}
 	p.entry = p.dir + method + "_" + kind + "_config.json"
 	if _, ok := a.c.Lookup(p.entry); !ok {
-		p.absent = true
+		e, ok := a.c.Lookup(p.dir + method + ".pt")
+		if p.absent = !ok; p.absent {
+			return p, nil
+		}
+		p.entry = e.Name()
+		var err error
+		if p.saved, err = a.open(e); err != nil {
+			return nil, err
+		}
+		if p.dict, ok = p.saved.value.(*pickle.Dict); !ok {
+			return nil, a.diag(CodeWeight, p.entry, tryCopy, "the pickle holds no dictionary of weights")
+		}
 		return p, nil
 	}
 	text, err := a.read(p.entry)
@@ -44,6 +59,21 @@ func (a *Archive) payloads(kind, method string) (*payloads, error) {
 		p.m[e.Key] = &e.Value
 	}
 	return p, nil
+}
+
+// find gives the contents of a parameter, buffer or constant; not found where the list does not have it.
+func (a *Archive) find(p *payloads, name string) (d *ir.Data, w *wrapped, found bool, err error) {
+	if m := p.m[name]; m != nil {
+		d, w, err = a.tensor(p, name, m)
+		return d, w, true, err
+	}
+	if p.dict != nil {
+		if v, ok := p.dict.Get(name); ok {
+			d, w, err = a.pickledValue(p.saved, name, v)
+			return d, w, true, err
+		}
+	}
+	return nil, nil, false, nil
 }
 
 // tensor makes the contents of a parameter, buffer or constant: a view of its record, checked against its size. A tensor

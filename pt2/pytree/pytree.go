@@ -92,7 +92,7 @@ func (s *Spec) Paths(names []string) []string {
 			out = c.paths(name, out)
 		}
 		kw := s.Children[1]
-		for i, key := range kw.keys() {
+		for i, key := range kw.Keys() {
 			out = kw.Children[i].paths(key, out)
 		}
 		return out
@@ -104,7 +104,7 @@ func (s *Spec) paths(at string, out []string) []string {
 	if s.Leaf() {
 		return append(out, at)
 	}
-	keys := s.keys()
+	keys := s.Keys()
 	for i, c := range s.Children {
 		p := keys[i]
 		if at != "" {
@@ -115,8 +115,8 @@ func (s *Spec) paths(at string, out []string) []string {
 	return out
 }
 
-// keys names the children: by the strings of a context that is a list of as many, by their place otherwise.
-func (s *Spec) keys() []string {
+// Keys names the children: by the strings of a context that is a list of as many, by their place otherwise.
+func (s *Spec) Keys() []string {
 	var keys []string
 	if json.Unmarshal([]byte(s.Context), &keys) != nil || len(keys) != len(s.Children) {
 		keys = make([]string, len(s.Children))
