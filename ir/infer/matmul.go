@@ -67,7 +67,9 @@ func inferAddmm(c *Call) ([]ir.Type, error) {
 	return c.adds(ir.TensorType(c.outType(a.DType), a.Shape[0], b.Shape[1]))
 }
 
-func inferBaddbmm(c *Call) ([]ir.Type, error) { return c.adds(c.bmm(c.tensor("batch1"), c.tensor("batch2"))) }
+func inferBaddbmm(c *Call) ([]ir.Type, error) {
+	return c.adds(c.bmm(c.tensor("batch1"), c.tensor("batch2")))
+}
 
 func inferAddbmm(c *Call) ([]ir.Type, error) {
 	t := c.bmm(c.tensor("batch1"), c.tensor("batch2"))

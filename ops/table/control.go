@@ -140,7 +140,6 @@ var control = []ops.Row{
 	{
 		Schema: "export::access_subclass_inner_tensor(Tensor src_subclass_tensor, str attr) -> Tensor",
 		Doc:    "A tensor inside a tensor subclass, by attribute.",
-		Infer:  "inferAccessSubclass",
 		Interp: "evalAccessSubclassInnerTensor",
 	},
 	{

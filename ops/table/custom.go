@@ -5,7 +5,7 @@ import "github.com/lathe-ml/lathe/ops"
 var custom = []ops.Row{
 	{
 		Schema: "mlx::kv_cache_update(Tensor(a0!) cache, Tensor new_values, SymInt start_pos, SymInt ring_size=0) -> Tensor",
-		Doc:    "Writes new keys or values into a cache at a position, wrapping around in a ring; gives an alias of the cache.",
+		Doc:    "Writes new keys or values into a cache at a position, wrapping around in a ring; the result has no meaning.",
 		Infer:  "inferCacheUpdate",
 		Interp: "evalKvUpdate",
 	},
