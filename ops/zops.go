@@ -29586,7 +29586,7 @@ var infos = [...]Info{
 		Text:   "mlx::gather_qmm(Tensor x, Tensor w, Tensor scales, Tensor? biases=None, Tensor? rhs_indices=None, Tensor? lhs_indices=None, bool transpose=True, SymInt group_size=32, SymInt bits=4, str mode='affine', Tensor? sorted_indices=None) -> Tensor",
 	},
 	{
-		Doc:     "Writes new keys or values into a cache at a position, wrapping around in a ring; gives an alias of the cache.",
+		Doc:     "Writes new keys or values into a cache at a position, wrapping around in a ring; the result has no meaning.",
 		Mutates: true,
 		Name:    "mlx.kv_cache_update.default",
 		Schema: Schema{
