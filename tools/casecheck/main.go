@@ -20,6 +20,7 @@ import (
 	"github.com/lathe-ml/lathe/ir"
 	"github.com/lathe-ml/lathe/lower/program"
 	"github.com/lathe-ml/lathe/tools/oracle/cases"
+	"github.com/lathe-ml/lathe/tools/oracle/mlx"
 )
 
 type config struct {
@@ -59,7 +60,7 @@ func run(ctx context.Context, c config) error {
 	if err != nil {
 		return err
 	}
-	rt, err := etrt.Open()
+	rt, err := open(c)
 	if err != nil {
 		return err
 	}
@@ -116,6 +117,28 @@ func run(ctx context.Context, c config) error {
 	return nil
 }
 
+// runtimes are what runs the programs.
+type runtimes struct {
+	et  *etrt.Runtime
+	mlx *mlx.Runtime
+}
+
+func open(c config) (rt runtimes, err error) {
+	if rt.et, err = etrt.Open(); err == nil && slices.Contains(c.backends, "mlx") {
+		if rt.mlx, err = mlx.Open(); err == nil {
+			rt.mlx.Poison = true
+		}
+	}
+	return rt, err
+}
+
+func (rt runtimes) load(ctx context.Context, backend, path string) (cases.Program, error) {
+	if backend == "mlx" {
+		return rt.mlx.Load(ctx, path)
+	}
+	return rt.et.Load(ctx, path, etrt.WithPoison())
+}
+
 // The classes of outcomes, in the order of the summary.
 const (
 	right     = "right"
@@ -160,7 +183,7 @@ func selected(c config) ([]string, error) {
 }
 
 // check compiles and runs one case.
-func check(ctx context.Context, rt *etrt.Runtime, c config, name, backend, out string) (r result) {
+func check(ctx context.Context, rt runtimes, c config, name, backend, out string) (r result) {
 	defer func() {
 		if p := recover(); p != nil {
 			r = result{class: broken, text: fmt.Sprintf(": panic: %v", p)}
@@ -197,7 +220,7 @@ func check(ctx context.Context, rt *etrt.Runtime, c config, name, backend, out s
 	if strings.HasPrefix(expect, "compiles") {
 		return result{class: compiled}
 	}
-	if err := cs.Check(ctx, rt, out, etrt.WithPoison()); err != nil {
+	if err := cs.CheckWith(func() (cases.Program, error) { return rt.load(ctx, backend, out) }); err != nil {
 		return fail(wrong, err)
 	}
 	r = result{class: right}

@@ -29,6 +29,9 @@ var ErrNotBuilt = errors.New("no Python with MLX: run `make mlx` (or set LATHE_M
 
 // Runtime is a Python that has MLX, and the ExecuTorch runtime for kernels outside of delegates.
 type Runtime struct {
+	// Poison fills planned memory with 0xA5 instead of zeros, which uncovers reads of what nothing wrote.
+	Poison bool
+
 	python string
 	et     *etrt.Runtime // nil when not built
 }

@@ -135,7 +135,11 @@ func (p *Program) method(name string) (*method, error) {
 	arenas := make([][]byte, len(plan.BufferSizes))
 	for k, size := range plan.BufferSizes {
 		if k > 0 {
-			arenas[k] = make([]byte, size)
+			fill := byte(0)
+			if p.rt.Poison {
+				fill = 0xA5
+			}
+			arenas[k] = bytes.Repeat([]byte{fill}, int(size))
 		}
 	}
 	for i, v := range plan.Values {
