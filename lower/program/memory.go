@@ -68,8 +68,10 @@ func planMemory(bufs []*buffer) int64 {
 		{byStart, bySize},
 	}
 	done := keep(placeInTime(live))
+	work := placeWork
+	var bestOrder []*buffer
 	for _, o := range orders {
-		if done {
+		if done || work <= 0 {
 			break
 		}
 		order := slices.Clone(live)
@@ -81,7 +83,27 @@ func planMemory(bufs []*buffer) int64 {
 			}
 			return 0
 		})
-		total, ok := place(order)
+		if total, ok := place(order, &work); ok {
+			if total < best || bestOrder == nil {
+				bestOrder = order
+			}
+			done = keep(total)
+		}
+	}
+	// What ends up on top goes first the next time, as long as there is something to gain.
+	order := bestOrder
+	for range maxRounds {
+		if done || work <= 0 || order == nil {
+			break
+		}
+		top := 0
+		for i, b := range order {
+			if b.offset+b.size > order[top].offset+order[top].size {
+				top = i
+			}
+		}
+		order = append([]*buffer{order[top]}, slices.Delete(slices.Clone(order), top, top+1)...)
+		total, ok := place(order, &work)
 		if !ok {
 			break
 		}
@@ -92,6 +114,9 @@ func planMemory(bufs []*buffer) int64 {
 	}
 	return best
 }
+
+// maxRounds bounds the attempts to improve a plan.
+const maxRounds = 200
 
 // peak is the most bytes needed at one time, which no plan can go below.
 func peak(bufs []*buffer) int64 {
@@ -174,19 +199,18 @@ func (t *timeIndex) overlapping(out []*buffer, b *buffer) []*buffer {
 	return out
 }
 
-// placeWork bounds the comparisons of one order, so that planning stays near-linear for very large programs.
+// placeWork bounds the comparisons of all attempts, so that planning stays near-linear for very large programs.
 const placeWork = 3_000_000
 
 // place puts each buffer of the order into the smallest gap that holds it among those placed before it. It gives up when
-// that takes too long.
-func place(order []*buffer) (int64, bool) {
+// the work left is done.
+func place(order []*buffer, work *int) (int64, bool) {
 	idx := newTimeIndex(order)
 	var total int64
 	var near []*buffer
-	work := 0
 	for _, b := range order {
 		near = idx.overlapping(near[:0], b)
-		if work += len(near); work > placeWork {
+		if *work -= len(near) + 8; *work < 0 {
 			return 0, false
 		}
 		slices.SortFunc(near, func(x, y *buffer) int { return cmp.Compare(x.offset, y.offset) })
