@@ -400,6 +400,9 @@ func pureTwin(b *ir.Builder, n *ir.Node) (written map[int]*ir.Value, results []*
 	args := op.Defaults(id)
 	for i, a := range twin.Args {
 		k := info.ArgIndex(a.Name)
+		if k < 0 && i < len(s.Args) && s.Args[i].Type == a.Type && id.Info().ArgIndex(s.Args[i].Name) < 0 {
+			k = i // the twin calls it otherwise: dropout_(self), dropout(input)
+		}
 		if k < 0 {
 			if !a.HasDefault {
 				return nil, nil, "its pure form needs the argument " + a.Name

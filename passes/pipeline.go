@@ -103,6 +103,9 @@ func (p Pipeline) Run(ctx *Context, g *ir.Graph) error {
 			}
 		}
 		if err := q.Run(ctx, g); err != nil {
+			if len(ctx.Diags) > 0 {
+				return ctx.Diags // the pass went wrong over what they say
+			}
 			if _, ok := ir.AsDiags(err); ok {
 				return err
 			}

@@ -46,10 +46,12 @@ func (c *Call) viewSize(x ir.Type, size []sym.Expr) []sym.Expr {
 	return out
 }
 
+// view is x under another shape. Where PyTorch would refuse, because the dimensions are not adjacent in memory, the result
+// is contiguous: a traced program has no such view, and those that passes make stand for values, which have no memory.
 func (c *Call) view(x ir.Type, shape []sym.Expr) ir.Type {
 	st, ok := c.viewStrides(x, shape)
 	if !ok {
-		failf("shape %s is no view of %s: its dimensions are not adjacent in memory; use reshape", shapeString(shape), x)
+		st = nil
 	}
 	return ir.Type{DType: x.DType, Shape: shape, Strides: st, Quant: x.Quant}
 }
