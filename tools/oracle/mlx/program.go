@@ -483,7 +483,7 @@ func (m *method) kernel(in pte.KernelCall) error {
 
 // argument gives a kernel's argument; out arguments have the bound of their shape, which the kernel cuts down.
 func (m *method) argument(k *ops.KernelInfo, j, i int) (etrt.Value, error) {
-	out := j < len(k.Schema.Args) && k.Schema.Args[j].Write && k.Schema.Args[j].KwOnly
+	out := j < len(k.Schema.Args) && k.Schema.Args[j].Write && (k.Schema.Args[j].KwOnly || k.Schema.NS == "executorch_prim")
 	grow := func(v int) {
 		if t := m.tensors[v]; t != nil && out {
 			t.shape = t.bound()
