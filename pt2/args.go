@@ -180,7 +180,7 @@ func fit(a ir.Arg, want *ops.Arg) (ir.Arg, error) {
 		if want.Opt || want.HasDefault && want.Default == "None" || want.Type == ops.TGenerator {
 			return a, nil
 		}
-		return a, fmt.Errorf("None where %s should be", describe(want))
+		return a, fmt.Errorf("no value (None) where %s should be", describe(want))
 	}
 	if !want.List {
 		return fitOne(a, want)

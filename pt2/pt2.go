@@ -27,7 +27,7 @@ const tryCopy = "the archive is damaged; copy or export it again"
 const tryExport = "export the model again with torch.export.save of torch 2.9 to 2.15"
 
 // Archive is an opened .pt2 file. The programs loaded from it refer to its weights, so it must stay open while they are
-// in use.
+// in use. Its methods are for one goroutine; the weights may be read by several.
 type Archive struct {
 	c     *archive.Archive
 	notes []string

@@ -330,7 +330,9 @@ func TestGuards(t *testing.T) {
 func TestNested(t *testing.T) {
 	g := testGraph(t, "control")
 	var names []string
-	g.Walk(func(h *ir.Graph) { names = append(names, fmt.Sprintf("%s/%d/%d", h.Name, len(h.Inputs), len(h.Outputs))) })
+	g.Walk(func(h *ir.Graph) {
+		names = append(names, fmt.Sprintf("%s/%d/%d", h.Name, len(h.Inputs), len(h.Outputs)))
+	})
 	want := []string{
 		"forward/4/3", "true_graph_0/3/1", "false_graph_0/3/1", "scan_combine_graph_0/2/2", "while_loop_cond_graph_0/2/1",
 		"while_loop_body_graph_0/2/2",
@@ -389,10 +391,10 @@ func TestParseStack(t *testing.T) {
 func TestParseModules(t *testing.T) {
 	for text, want := range map[string][2]string{
 		"": {"", ""},
-		"L__self__,,m.Net;L__self___a,a,torch.nn.Linear":                       {"a", "torch.nn.Linear"},
-		"k,L['self'].layers.0.mlp,m.MLP":                                       {"layers.0.mlp", "m.MLP"},
-		"k,a@2,m.A":                                                            {"a", "m.A"},
-		"k,x[';'].y,m.B":                                                       {"x[';'].y", "m.B"},
+		"L__self__,,m.Net;L__self___a,a,torch.nn.Linear": {"a", "torch.nn.Linear"},
+		"k,L['self'].layers.0.mlp,m.MLP":                 {"layers.0.mlp", "m.MLP"},
+		"k,a@2,m.A":                                      {"a", "m.A"},
+		"k,x[';'].y,m.B":                                 {"x[';'].y", "m.B"},
 		"_e,_empty_nn_module_stack_from_metadata_hook,torch.nn.modules.module": {"", ""},
 	} {
 		if p, c := parseModules(text); p != want[0] || c != want[1] {
