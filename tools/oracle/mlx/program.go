@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/lathe-ml/lathe/codegen/mlxpayload"
@@ -264,11 +265,7 @@ func (p *Program) Run(name string, inputs []etrt.Value) ([]etrt.Value, error) {
 func (m *method) input(i int, v etrt.Value) error {
 	t := m.tensors[i]
 	if t == nil {
-		if v.Kind != m.scalars[i].Kind {
-			return fmt.Errorf("%s given, %s expected", v.Kind, m.scalars[i].Kind)
-		}
-		m.scalars[i] = v
-		return nil
+		return m.fixed(v, m.plan.Values[i])
 	}
 	if v.Kind != etrt.KindTensor {
 		return fmt.Errorf("%s given, a tensor expected", v.Kind)
@@ -283,6 +280,27 @@ func (m *method) input(i int, v etrt.Value) error {
 		t.data = make([]byte, len(t.data))
 	}
 	copy(t.data, v.Tensor.Data)
+	return nil
+}
+
+// fixed compares an input that is no tensor with the value in the program: the runtime takes no other.
+func (m *method) fixed(v etrt.Value, want pte.Value) error {
+	same := false
+	switch w := want.(type) {
+	case pte.Null:
+		same = v.Kind == etrt.KindNone
+	case pte.Int:
+		same = v.Kind == etrt.KindInt && v.Int == int64(w)
+	case pte.Double:
+		same = v.Kind == etrt.KindFloat && math.Abs(v.Float-float64(w)) < 1e-4
+	case pte.Bool:
+		same = v.Kind == etrt.KindBool && v.Bool == bool(w)
+	case pte.String:
+		same = v.Kind == etrt.KindString && v.Str == string(w)
+	}
+	if !same {
+		return fmt.Errorf("the program was made for %v", want)
+	}
 	return nil
 }
 
