@@ -48,6 +48,8 @@ type scope struct {
 	floats  map[string]*schema.SymFloat
 	bools   map[string]*schema.SymBool
 	wraps   map[string]*wrapped // tensor subclasses, which are no values
+	// autocast is the type of autocast around the graph, inner that of the graphs of the node at hand.
+	autocast, inner ops.DType
 }
 
 func (im *importer) full() bool { return len(im.diags) >= maxDiags }
@@ -535,6 +537,11 @@ func (s *scope) node(i int, n *schema.Node) {
 		})
 	}
 
+	s.inner = s.autocast
+	if name == "higher_order.wrap_with_autocast" {
+		s.inner = autocastOf(inputs)
+	}
+
 	var args []ir.Arg
 	var argNames []string
 	done, restore, err := s.unwrap(name, inputs, outputs, origin)
@@ -560,7 +567,13 @@ func (s *scope) node(i int, n *schema.Node) {
 		bad("%v", terr)
 	}
 	if err == nil && terr == nil && infer.Has(id) {
-		if e := s.compare(id, args, types, names); e != nil {
+		e := s.compare(id, args, types, names)
+		if e != nil && s.autocast != ops.DTypeNone {
+			if cast, ok := s.autocastArgs(id, args, types, names, origin); ok {
+				args, e = cast, nil
+			}
+		}
+		if e != nil {
 			bad("%v", e)
 		}
 	}
@@ -698,6 +711,7 @@ func (s *scope) nested(ga *schema.GraphArgument) (*ir.Graph, error) {
 	g := ir.NewGraph(ga.Name, s.syms)
 	g.Entry = s.entry
 	n := s.scope(g, &ga.Graph, s.path+"."+ga.Name)
+	n.autocast = s.inner
 	before := len(s.diags)
 	for i := range ga.Graph.Inputs {
 		n.userInput(fmt.Sprintf("%s.inputs[%d]", n.path, i), &ga.Graph.Inputs[i], ir.InputOperand)

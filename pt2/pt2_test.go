@@ -347,6 +347,28 @@ func TestNested(t *testing.T) {
 	}
 }
 
+// TestAutocast checks that the casts of autocast stand in the graph.
+func TestAutocast(t *testing.T) {
+	g := testGraph(t, "autocast")
+	var got []string
+	g.Walk(func(h *ir.Graph) {
+		for n := range h.Nodes() {
+			if n.OpName() == "aten.to.dtype" && slices.Contains(n.Origin.Chain(), "import#autocast") {
+				for _, u := range n.Out().Users() {
+					got = append(got, fmt.Sprintf("%s %s to %s", u.OpName(), n.In(0).Type.DType, n.Out().Type.DType))
+				}
+			}
+		}
+	})
+	want := []string{
+		"aten.linear.default f32 to bf16", "aten.linear.default f32 to bf16", "aten.linear.default f32 to bf16",
+		"aten.mse_loss.default bf16 to f32", "aten.mse_loss.default bf16 to f32",
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("casts %q, want %q", got, want)
+	}
+}
+
 func TestOrigins(t *testing.T) {
 	g := testGraph(t, "mlp")
 	n := node(t, g, "linear")
