@@ -2922,6 +2922,7 @@ var infos = [...]Info{
 		Text:   "aten::_local_scalar_dense(Tensor self) -> Scalar",
 	},
 	{
+		Decomp: true,
 		Doc:    "The logarithm of softmax.",
 		Kernel: "aten::_log_softmax.out",
 		Name:   "aten._log_softmax.default",
@@ -3052,6 +3053,7 @@ var infos = [...]Info{
 	},
 	{
 		DTypes: 15360,
+		Decomp: true,
 		Doc:    "Batch normalisation without running statistics.",
 		Kernel: "aten::_native_batch_norm_legit.no_stats_out",
 		Name:   "aten._native_batch_norm_legit.no_stats",
@@ -3081,8 +3083,9 @@ var infos = [...]Info{
 		Text:   "aten::_native_batch_norm_legit.no_stats(Tensor input, Tensor? weight, Tensor? bias, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)",
 	},
 	{
-		Doc:  "Batch normalisation that returns the new running statistics.",
-		Name: "aten._native_batch_norm_legit_functional.default",
+		Decomp: true,
+		Doc:    "Batch normalisation that returns the new running statistics.",
+		Name:   "aten._native_batch_norm_legit_functional.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "input"}, {
 				Name: "weight",
@@ -3108,6 +3111,7 @@ var infos = [...]Info{
 		Text:   "aten::_native_batch_norm_legit_functional(Tensor input, Tensor? weight, Tensor? bias, Tensor running_mean, Tensor running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor, Tensor running_mean_out, Tensor running_var_out)",
 	},
 	{
+		Decomp: true,
 		Doc:    "Batch normalisation by the running statistics.",
 		Kernel: "aten::_native_batch_norm_legit_no_training.out",
 		Name:   "aten._native_batch_norm_legit_no_training.default",
@@ -3541,6 +3545,7 @@ var infos = [...]Info{
 		Text:   "aten::_shape_as_tensor(Tensor self) -> Tensor",
 	},
 	{
+		Decomp: true,
 		Doc:    "exp(x) / sum(exp(x)) along a dimension.",
 		Kernel: "aten::_softmax.out",
 		Name:   "aten._softmax.default",
@@ -4479,6 +4484,7 @@ var infos = [...]Info{
 	},
 	{
 		DTypes: 130174,
+		Decomp: true,
 		Doc:    "self + alpha*other with broadcasting and type promotion.",
 		Kernel: "aten::add.Scalar_out",
 		Name:   "aten.add.Scalar",
@@ -4739,6 +4745,7 @@ var infos = [...]Info{
 	},
 	{
 		DTypes: 130172,
+		Decomp: true,
 		Doc:    "beta*self + alpha*(mat1 @ mat2).",
 		Kernel: "aten::addmm.out",
 		Name:   "aten.addmm.default",
@@ -5315,6 +5322,7 @@ var infos = [...]Info{
 		Text:   "aten::any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor",
 	},
 	{
+		Decomp: true,
 		Doc:    "Numbers from start to end (not included) in steps.",
 		Kernel: "aten::arange.out",
 		Name:   "aten.arange.default",
@@ -5359,8 +5367,9 @@ var infos = [...]Info{
 		Text:   "aten::arange(Scalar end, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
 	},
 	{
-		Doc:  "Numbers from start to end (not included) in steps.",
-		Name: "aten.arange.start",
+		Decomp: true,
+		Doc:    "Numbers from start to end (not included) in steps.",
+		Name:   "aten.arange.start",
 		Schema: Schema{
 			Args: []Arg{{
 				Name: "start",
@@ -5843,6 +5852,7 @@ var infos = [...]Info{
 		Text:   "aten::argwhere(Tensor self) -> Tensor",
 	},
 	{
+		Decomp: true,
 		Doc:    "A view of the storage with the given sizes, strides and offset.",
 		Kernel: "aten::as_strided_copy.out",
 		Name:   "aten.as_strided.default",
@@ -5909,6 +5919,7 @@ var infos = [...]Info{
 		Text:   "aten::as_strided_(Tensor(a!) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor(a!)",
 	},
 	{
+		Decomp: true,
 		Doc:    "The same as aten.as_strided, as a copy.",
 		Kernel: "aten::as_strided_copy.out",
 		Name:   "aten.as_strided_copy.default",
@@ -5937,8 +5948,9 @@ var infos = [...]Info{
 		Text:   "aten::as_strided_copy(Tensor self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor",
 	},
 	{
-		Doc:  "self with src at a strided view.",
-		Name: "aten.as_strided_scatter.default",
+		Decomp: true,
+		Doc:    "self with src at a strided view.",
+		Name:   "aten.as_strided_scatter.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {Name: "src"}, {
 				List: true,
@@ -7584,6 +7596,7 @@ var infos = [...]Info{
 		Text:   "aten::cartesian_prod(Tensor[] tensors) -> Tensor",
 	},
 	{
+		Decomp: true,
 		Doc:    "Tensors joined along a dimension; legacy empty vectors are skipped.",
 		Kernel: "aten::cat.out",
 		Name:   "aten.cat.default",
@@ -8287,6 +8300,7 @@ var infos = [...]Info{
 	},
 	{
 		DTypes: 13312,
+		Decomp: true,
 		Doc:    "Complex numbers from real and imaginary parts.",
 		Name:   "aten.complex.default",
 		Schema: Schema{
@@ -8299,6 +8313,7 @@ var infos = [...]Info{
 		Text:   "aten::complex(Tensor real, Tensor imag) -> Tensor",
 	},
 	{
+		Decomp: true,
 		Doc:    "The same as aten.cat.",
 		Kernel: "aten::cat.out",
 		Name:   "aten.concat.default",
@@ -8321,6 +8336,7 @@ var infos = [...]Info{
 		Text:   "aten::concat(Tensor[] tensors, int dim=0) -> Tensor",
 	},
 	{
+		Decomp: true,
 		Doc:    "The same as aten.cat.",
 		Kernel: "aten::cat.out",
 		Name:   "aten.concatenate.default",
@@ -8396,6 +8412,7 @@ var infos = [...]Info{
 		Text:   "aten::conj_physical_(Tensor(a!) self) -> Tensor(a!)",
 	},
 	{
+		Decomp: true,
 		Doc:    "Padding with a value; negative amounts cut off.",
 		Kernel: "aten::constant_pad_nd.out",
 		Name:   "aten.constant_pad_nd.default",
@@ -8884,6 +8901,7 @@ var infos = [...]Info{
 		Text:   "aten::conv_transpose3d.input(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] stride=[1, 1, 1], SymInt[3] padding=[0, 0, 0], SymInt[3] output_padding=[0, 0, 0], SymInt groups=1, SymInt[3] dilation=[1, 1, 1]) -> Tensor",
 	},
 	{
+		Decomp: true,
 		Doc:    "Convolution or transposed convolution of one to three dimensions.",
 		Kernel: "aten::convolution.out",
 		Name:   "aten.convolution.default",
@@ -8960,6 +8978,7 @@ var infos = [...]Info{
 		Text:   "aten::convolution_overrideable(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups) -> Tensor",
 	},
 	{
+		Decomp: true,
 		Doc:    "src converted and broadcast to self's type and shape.",
 		Kernel: "aten::copy.out",
 		Name:   "aten.copy.default",
@@ -9694,6 +9713,7 @@ var infos = [...]Info{
 		Text:   "aten::diagflat(Tensor self, int offset=0) -> Tensor",
 	},
 	{
+		Decomp: true,
 		Doc:    "The diagonal of two dimensions, as the last dimension.",
 		Kernel: "aten::diagonal_copy.out",
 		Name:   "aten.diagonal.default",
@@ -9726,6 +9746,7 @@ var infos = [...]Info{
 		View:   true,
 	},
 	{
+		Decomp: true,
 		Doc:    "The same as aten.diagonal, as a copy.",
 		Kernel: "aten::diagonal_copy.out",
 		Name:   "aten.diagonal_copy.default",
@@ -10415,6 +10436,7 @@ var infos = [...]Info{
 	},
 	{
 		DTypes: 15360,
+		Decomp: true,
 		Doc:    "x above zero, alpha*(exp(x)-1) below, with scales.",
 		Kernel: "aten::elu.out",
 		Name:   "aten.elu.default",
@@ -12036,6 +12058,7 @@ var infos = [...]Info{
 		Text:   "aten::fft_rfftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor",
 	},
 	{
+		Decomp: true,
 		Doc:    "The shape of self filled with a value.",
 		Kernel: "aten::fill.Scalar_out",
 		Name:   "aten.fill.Scalar",
@@ -12053,6 +12076,7 @@ var infos = [...]Info{
 		Text:   "aten::fill.Scalar(Tensor self, Scalar value) -> Tensor",
 	},
 	{
+		Decomp: true,
 		Doc:    "The shape of self filled with a value.",
 		Kernel: "aten::fill.Tensor_out",
 		Name:   "aten.fill.Tensor",
@@ -12208,6 +12232,7 @@ var infos = [...]Info{
 		View:   true,
 	},
 	{
+		Decomp: true,
 		Doc:    "The order reversed along the given dimensions.",
 		Kernel: "aten::flip.out",
 		Name:   "aten.flip.default",
@@ -12382,6 +12407,7 @@ var infos = [...]Info{
 	},
 	{
 		DTypes: 15484,
+		Decomp: true,
 		Doc:    "self / other rounded down.",
 		Kernel: "aten::floor_divide.out",
 		Name:   "aten.floor_divide.default",
@@ -12676,6 +12702,7 @@ var infos = [...]Info{
 		Text:   "aten::full(SymInt[] size, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
 	},
 	{
+		Decomp: true,
 		Doc:    "A tensor like self filled with a value.",
 		Kernel: "aten::full_like.out",
 		Name:   "aten.full_like.default",
@@ -12868,6 +12895,7 @@ var infos = [...]Info{
 	},
 	{
 		DTypes: 15360,
+		Decomp: true,
 		Doc:    "x times the normal distribution function, exact or by tanh.",
 		Kernel: "aten::gelu.out",
 		Name:   "aten.gelu.default",
@@ -15405,6 +15433,7 @@ var infos = [...]Info{
 	},
 	{
 		DTypes: 15360,
+		Decomp: true,
 		Doc:    "x above zero, negative_slope*x below.",
 		Kernel: "aten::leaky_relu.out",
 		Name:   "aten.leaky_relu.default",
@@ -17962,6 +17991,7 @@ var infos = [...]Info{
 	},
 	{
 		DTypes: 15486,
+		Decomp: true,
 		Doc:    "The larger of two elements; NaN wins.",
 		Kernel: "aten::maximum.out",
 		Name:   "aten.maximum.default",
@@ -18156,6 +18186,7 @@ var infos = [...]Info{
 	},
 	{
 		DTypes: 15486,
+		Decomp: true,
 		Doc:    "The smaller of two elements; NaN wins.",
 		Kernel: "aten::minimum.out",
 		Name:   "aten.minimum.default",
@@ -19052,6 +19083,7 @@ var infos = [...]Info{
 	},
 	{
 		DTypes: 15360,
+		Decomp: true,
 		Doc:    "Normalisation over groups of channels, with mean and 1/std.",
 		Kernel: "aten::native_group_norm.out",
 		Name:   "aten.native_group_norm.default",
@@ -19087,6 +19119,7 @@ var infos = [...]Info{
 	},
 	{
 		DTypes: 15360,
+		Decomp: true,
 		Doc:    "Normalisation over the last dimensions, with mean and 1/std.",
 		Kernel: "aten::native_layer_norm.out",
 		Name:   "aten.native_layer_norm.default",
@@ -20444,6 +20477,7 @@ var infos = [...]Info{
 		View:   true,
 	},
 	{
+		Decomp: true,
 		Doc:    "Channels rearranged into space by the upscale factor.",
 		Kernel: "aten::pixel_shuffle.out",
 		Name:   "aten.pixel_shuffle.default",
@@ -20460,6 +20494,7 @@ var infos = [...]Info{
 		Text:   "aten::pixel_shuffle(Tensor self, int upscale_factor) -> Tensor",
 	},
 	{
+		Decomp: true,
 		Doc:    "Space rearranged into channels by the downscale factor.",
 		Kernel: "aten::pixel_unshuffle.out",
 		Name:   "aten.pixel_unshuffle.default",
@@ -21872,8 +21907,9 @@ var infos = [...]Info{
 		Text:   "aten::randperm.generator(SymInt n, *, Generator? generator, ScalarType? dtype=int64, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
 	},
 	{
-		Doc:  "Numbers from start to end (included) in steps.",
-		Name: "aten.range.default",
+		Decomp: true,
+		Doc:    "Numbers from start to end (included) in steps.",
+		Name:   "aten.range.default",
 		Schema: Schema{
 			Args: []Arg{{
 				Name: "start",
@@ -21918,8 +21954,9 @@ var infos = [...]Info{
 		Text:   "aten::range(Scalar start, Scalar end, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
 	},
 	{
-		Doc:  "Numbers from start to end (included) in steps.",
-		Name: "aten.range.step",
+		Decomp: true,
+		Doc:    "Numbers from start to end (included) in steps.",
+		Name:   "aten.range.step",
 		Schema: Schema{
 			Args: []Arg{{
 				Name: "start",
@@ -22041,6 +22078,7 @@ var infos = [...]Info{
 		Text:   "aten::reciprocal_(Tensor(a!) self) -> Tensor(a!)",
 	},
 	{
+		Decomp: true,
 		Doc:    "Padding that mirrors without the border.",
 		Kernel: "aten::reflection_pad1d.out",
 		Name:   "aten.reflection_pad1d.default",
@@ -22059,6 +22097,7 @@ var infos = [...]Info{
 		Text:   "aten::reflection_pad1d(Tensor self, SymInt[2] padding) -> Tensor",
 	},
 	{
+		Decomp: true,
 		Doc:    "Padding that mirrors without the border.",
 		Kernel: "aten::reflection_pad2d.out",
 		Name:   "aten.reflection_pad2d.default",
@@ -22077,6 +22116,7 @@ var infos = [...]Info{
 		Text:   "aten::reflection_pad2d(Tensor self, SymInt[4] padding) -> Tensor",
 	},
 	{
+		Decomp: true,
 		Doc:    "Padding that mirrors without the border.",
 		Kernel: "aten::reflection_pad3d.out",
 		Name:   "aten.reflection_pad3d.default",
@@ -22320,6 +22360,7 @@ var infos = [...]Info{
 		Text:   "aten::renorm_(Tensor(a!) self, Scalar p, int dim, Scalar maxnorm) -> Tensor(a!)",
 	},
 	{
+		Decomp: true,
 		Doc:    "The tensor repeated the given number of times in each dimension.",
 		Kernel: "aten::repeat.out",
 		Name:   "aten.repeat.default",
@@ -22415,6 +22456,7 @@ var infos = [...]Info{
 		Text:   "aten::repeat_interleave.self_int(Tensor self, SymInt repeats, int? dim=None, *, SymInt? output_size=None) -> Tensor",
 	},
 	{
+		Decomp: true,
 		Doc:    "Padding that repeats the border.",
 		Kernel: "aten::replication_pad1d.out",
 		Name:   "aten.replication_pad1d.default",
@@ -22433,6 +22475,7 @@ var infos = [...]Info{
 		Text:   "aten::replication_pad1d(Tensor self, SymInt[2] padding) -> Tensor",
 	},
 	{
+		Decomp: true,
 		Doc:    "Padding that repeats the border.",
 		Kernel: "aten::replication_pad2d.out",
 		Name:   "aten.replication_pad2d.default",
@@ -22451,6 +22494,7 @@ var infos = [...]Info{
 		Text:   "aten::replication_pad2d(Tensor self, SymInt[4] padding) -> Tensor",
 	},
 	{
+		Decomp: true,
 		Doc:    "Padding that repeats the border.",
 		Kernel: "aten::replication_pad3d.out",
 		Name:   "aten.replication_pad3d.default",
@@ -23664,6 +23708,7 @@ var infos = [...]Info{
 	},
 	{
 		DTypes: 15486,
+		Decomp: true,
 		Doc:    "-1, 0 or 1 by the element's sign.",
 		Kernel: "aten::sign.out",
 		Name:   "aten.sign.default",
@@ -24899,6 +24944,7 @@ var infos = [...]Info{
 		Text:   "aten::split_copy.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]",
 	},
 	{
+		Decomp: true,
 		Doc:    "Chunks of the given sizes along a dimension.",
 		Kernel: "aten::split_with_sizes_copy.out",
 		Name:   "aten.split_with_sizes.default",
@@ -24928,6 +24974,7 @@ var infos = [...]Info{
 		View:   true,
 	},
 	{
+		Decomp: true,
 		Doc:    "The same as aten.split_with_sizes, as a copy.",
 		Kernel: "aten::split_with_sizes_copy.out",
 		Name:   "aten.split_with_sizes_copy.default",
@@ -25040,6 +25087,7 @@ var infos = [...]Info{
 		View:   true,
 	},
 	{
+		Decomp: true,
 		Doc:    "The dimension removed where its size is one.",
 		Kernel: "aten::squeeze_copy.dim_out",
 		Name:   "aten.squeeze.dim",
@@ -25061,6 +25109,7 @@ var infos = [...]Info{
 		View:   true,
 	},
 	{
+		Decomp: true,
 		Doc:    "The dimensions removed where their size is one.",
 		Kernel: "aten::squeeze_copy.dims_out",
 		Name:   "aten.squeeze.dims",
@@ -25169,6 +25218,7 @@ var infos = [...]Info{
 		Text:   "aten::squeeze_copy(Tensor self) -> Tensor",
 	},
 	{
+		Decomp: true,
 		Doc:    "The same as aten.squeeze.dim, as a copy.",
 		Kernel: "aten::squeeze_copy.dim_out",
 		Name:   "aten.squeeze_copy.dim",
@@ -25187,6 +25237,7 @@ var infos = [...]Info{
 		Text:   "aten::squeeze_copy.dim(Tensor self, int dim) -> Tensor",
 	},
 	{
+		Decomp: true,
 		Doc:    "The same as aten.squeeze.dims, as a copy.",
 		Kernel: "aten::squeeze_copy.dims_out",
 		Name:   "aten.squeeze_copy.dims",
@@ -25206,6 +25257,7 @@ var infos = [...]Info{
 		Text:   "aten::squeeze_copy.dims(Tensor self, int[] dim) -> Tensor",
 	},
 	{
+		Decomp: true,
 		Doc:    "Tensors joined along a new dimension.",
 		Kernel: "aten::stack.out",
 		Name:   "aten.stack.default",
@@ -25525,6 +25577,7 @@ var infos = [...]Info{
 	},
 	{
 		DTypes: 130172,
+		Decomp: true,
 		Doc:    "self - alpha*other with broadcasting and type promotion.",
 		Kernel: "aten::sub.Scalar_out",
 		Name:   "aten.sub.Scalar",
@@ -25629,6 +25682,7 @@ var infos = [...]Info{
 	},
 	{
 		DTypes: 130172,
+		Decomp: true,
 		Doc:    "The same as aten.sub.Scalar.",
 		Kernel: "aten::sub.Scalar_out",
 		Name:   "aten.subtract.Scalar",
@@ -26054,6 +26108,7 @@ var infos = [...]Info{
 		Text:   "aten::sym_stride.int(Tensor self, int dim) -> SymInt",
 	},
 	{
+		Decomp: true,
 		Doc:    "A matrix transposed; a vector stays.",
 		Kernel: "aten::t_copy.out",
 		Name:   "aten.t.default",
@@ -26092,6 +26147,7 @@ var infos = [...]Info{
 		Text:   "aten::t_(Tensor(a!) self) -> Tensor(a!)",
 	},
 	{
+		Decomp: true,
 		Doc:    "The same as aten.t, as a copy.",
 		Kernel: "aten::t_copy.out",
 		Name:   "aten.t_copy.default",
@@ -26629,6 +26685,7 @@ var infos = [...]Info{
 		Text:   "aten::trace(Tensor self) -> Tensor",
 	},
 	{
+		Decomp: true,
 		Doc:    "Two dimensions exchanged.",
 		Kernel: "aten::transpose_copy.int_out",
 		Name:   "aten.transpose.int",
@@ -26853,6 +26910,7 @@ var infos = [...]Info{
 		Text:   "aten::triangular_solve(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False) -> (Tensor solution, Tensor cloned_coefficient)",
 	},
 	{
+		Decomp: true,
 		Doc:    "The lower triangle, zero above the diagonal.",
 		Kernel: "aten::tril.out",
 		Name:   "aten.tril.default",
@@ -27219,6 +27277,7 @@ var infos = [...]Info{
 		Text:   "aten::type_as(Tensor self, Tensor other) -> Tensor",
 	},
 	{
+		Decomp: true,
 		Doc:    "One tensor for each index along a dimension.",
 		Kernel: "aten::unbind_copy.int_out",
 		Name:   "aten.unbind.int",
@@ -27270,6 +27329,7 @@ var infos = [...]Info{
 		View:   true,
 	},
 	{
+		Decomp: true,
 		Doc:    "Windows of the given size and step along a dimension, as a new last dimension.",
 		Kernel: "aten::unfold_copy.out",
 		Name:   "aten.unfold.default",
@@ -27296,6 +27356,7 @@ var infos = [...]Info{
 		View:   true,
 	},
 	{
+		Decomp: true,
 		Doc:    "The same as aten.unfold, as a copy.",
 		Kernel: "aten::unfold_copy.out",
 		Name:   "aten.unfold_copy.default",
@@ -27513,6 +27574,7 @@ var infos = [...]Info{
 		Text:   "aten::unsafe_split_with_sizes(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]",
 	},
 	{
+		Decomp: true,
 		Doc:    "A dimension of size one inserted at dim.",
 		Kernel: "aten::unsqueeze_copy.out",
 		Name:   "aten.unsqueeze.default",
@@ -27557,6 +27619,7 @@ var infos = [...]Info{
 		Text:   "aten::unsqueeze_(Tensor(a!) self, int dim) -> Tensor(a!)",
 	},
 	{
+		Decomp: true,
 		Doc:    "The same as aten.unsqueeze, as a copy.",
 		Kernel: "aten::unsqueeze_copy.out",
 		Name:   "aten.unsqueeze_copy.default",

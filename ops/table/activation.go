@@ -95,6 +95,7 @@ var activation = []ops.Row{
 	},
 	{
 		Schema: "aten::gelu(Tensor self, *, str approximate='none') -> Tensor",
+		Decomp: "decompGelu",
 		Doc:    "x times the normal distribution function, exact or by tanh.",
 		DTypes: ops.Floats,
 		Infer:  "inferFloatOnly",
@@ -110,6 +111,7 @@ var activation = []ops.Row{
 	},
 	{
 		Schema: "aten::elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor",
+		Decomp: "decompElu",
 		Doc:    "x above zero, alpha*(exp(x)-1) below, with scales.",
 		DTypes: ops.Floats,
 		Infer:  "inferFloatOnly",
@@ -155,6 +157,7 @@ var activation = []ops.Row{
 	},
 	{
 		Schema: "aten::leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor",
+		Decomp: "decompLeakyRelu",
 		Doc:    "x above zero, negative_slope*x below.",
 		DTypes: ops.Floats,
 		Infer:  "inferFloatOnly",
@@ -286,6 +289,7 @@ var activation = []ops.Row{
 	},
 	{
 		Schema: "aten::_softmax(Tensor self, int dim, bool half_to_float) -> Tensor",
+		Decomp: "decompUnderSoftmax",
 		Doc:    "exp(x) / sum(exp(x)) along a dimension.",
 		Infer:  "inferUnderSoftmax",
 		Interp: "evalSoftmax",
@@ -308,6 +312,7 @@ var activation = []ops.Row{
 	},
 	{
 		Schema: "aten::_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor",
+		Decomp: "decompUnderLogSoftmax",
 		Doc:    "The logarithm of softmax.",
 		Infer:  "inferUnderSoftmax",
 		Interp: "evalSoftmax",

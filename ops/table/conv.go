@@ -5,6 +5,7 @@ import "github.com/lathe-ml/lathe/ops"
 var conv = []ops.Row{
 	{
 		Schema: "aten::convolution(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups) -> Tensor",
+		Decomp: "decompConvolution",
 		Doc:    "Convolution or transposed convolution of one to three dimensions.",
 		Infer:  "inferConvolution",
 		Interp: "evalConv",

@@ -12,6 +12,7 @@ var create = []ops.Row{
 	},
 	{
 		Schema: "aten::full_like(Tensor self, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+		Decomp: "decompFullLike",
 		Doc:    "A tensor like self filled with a value.",
 		Infer:  "inferLike",
 		Interp: "evalFull",
@@ -113,6 +114,7 @@ var create = []ops.Row{
 	},
 	{
 		Schema: "aten::arange(Scalar end, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+		Decomp: "decompArange",
 		Doc:    "Numbers from start to end (not included) in steps.",
 		Infer:  "inferArange",
 		Interp: "evalArange",
@@ -120,6 +122,7 @@ var create = []ops.Row{
 	},
 	{
 		Schema: "aten::arange.start(Scalar start, Scalar end, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+		Decomp: "decompArange",
 		Doc:    "Numbers from start to end (not included) in steps.",
 		Infer:  "inferArange",
 		Interp: "evalArange",
@@ -133,12 +136,14 @@ var create = []ops.Row{
 	},
 	{
 		Schema: "aten::range(Scalar start, Scalar end, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+		Decomp: "decompRange",
 		Doc:    "Numbers from start to end (included) in steps.",
 		Infer:  "inferRange",
 		Interp: "evalArange",
 	},
 	{
 		Schema: "aten::range.step(Scalar start, Scalar end, Scalar step=1, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+		Decomp: "decompRange",
 		Doc:    "Numbers from start to end (included) in steps.",
 		Infer:  "inferRange",
 		Interp: "evalArange",

@@ -20,6 +20,7 @@ var elementwiseBinary = []ops.Row{
 	},
 	{
 		Schema: "aten::add.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor",
+		Decomp: "decompAddScalar",
 		Doc:    "self + alpha*other with broadcasting and type promotion.",
 		DTypes: ops.RealBool | ops.Complex,
 		Infer:  "inferArith",
@@ -50,6 +51,7 @@ var elementwiseBinary = []ops.Row{
 	},
 	{
 		Schema: "aten::sub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor",
+		Decomp: "decompSubScalar",
 		Doc:    "self - alpha*other with broadcasting and type promotion.",
 		DTypes: ops.Real | ops.Complex,
 		Infer:  "inferSub",
@@ -172,6 +174,7 @@ var elementwiseBinary = []ops.Row{
 	},
 	{
 		Schema: "aten::floor_divide(Tensor self, Tensor other) -> Tensor",
+		Decomp: "decompFloorDivide",
 		Doc:    "self / other rounded down.",
 		DTypes: ops.Real,
 		Infer:  "inferFloorDivide",
@@ -338,6 +341,7 @@ var elementwiseBinary = []ops.Row{
 	},
 	{
 		Schema: "aten::maximum(Tensor self, Tensor other) -> Tensor",
+		Decomp: "decompMaximum",
 		Doc:    "The larger of two elements; NaN wins.",
 		DTypes: ops.RealBool,
 		Infer:  "inferBinary",
@@ -346,6 +350,7 @@ var elementwiseBinary = []ops.Row{
 	},
 	{
 		Schema: "aten::minimum(Tensor self, Tensor other) -> Tensor",
+		Decomp: "decompMinimum",
 		Doc:    "The smaller of two elements; NaN wins.",
 		DTypes: ops.RealBool,
 		Infer:  "inferBinary",
@@ -1049,6 +1054,7 @@ var elementwiseBinary = []ops.Row{
 	},
 	{
 		Schema: "aten::complex(Tensor real, Tensor imag) -> Tensor",
+		Decomp: "decompComplex",
 		Doc:    "Complex numbers from real and imaginary parts.",
 		DTypes: ops.Set(ops.Float16, ops.Float32, ops.Float64),
 		Infer:  "inferComplex",

@@ -740,6 +740,7 @@ var elementwiseUnary = []ops.Row{
 	},
 	{
 		Schema: "aten::sign(Tensor self) -> Tensor",
+		Decomp: "decompSign",
 		Doc:    "-1, 0 or 1 by the element's sign.",
 		DTypes: ops.RealBool,
 		Infer:  "inferUnaryReal",

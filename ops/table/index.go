@@ -268,6 +268,7 @@ var index = []ops.Row{
 	},
 	{
 		Schema: "aten::as_strided_scatter(Tensor self, Tensor src, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor",
+		Decomp: "decompAsStridedScatter",
 		Doc:    "self with src at a strided view.",
 		Infer:  "inferScatterView",
 		Interp: "evalAsStridedScatter",
@@ -423,6 +424,7 @@ var index = []ops.Row{
 	},
 	{
 		Schema: "aten::fill.Scalar(Tensor self, Scalar value) -> Tensor",
+		Decomp: "decompFill",
 		Doc:    "The shape of self filled with a value.",
 		Infer:  "inferFill",
 		Interp: "evalFill",
@@ -436,6 +438,7 @@ var index = []ops.Row{
 	},
 	{
 		Schema: "aten::fill.Tensor(Tensor self, Tensor value) -> Tensor",
+		Decomp: "decompFill",
 		Doc:    "The shape of self filled with a value.",
 		Infer:  "inferFill",
 		Interp: "evalFill",

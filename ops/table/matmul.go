@@ -37,6 +37,7 @@ var matmul = []ops.Row{
 	},
 	{
 		Schema: "aten::addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+		Decomp: "decompAddmm",
 		Doc:    "beta*self + alpha*(mat1 @ mat2).",
 		DTypes: ops.Real | ops.Complex,
 		Infer:  "inferAddmm",

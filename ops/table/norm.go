@@ -29,6 +29,7 @@ var norm = []ops.Row{
 	},
 	{
 		Schema: "aten::_native_batch_norm_legit.no_stats(Tensor input, Tensor? weight, Tensor? bias, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)",
+		Decomp: "decompNativeBatchNormNoStats",
 		Doc:    "Batch normalisation without running statistics.",
 		DTypes: ops.Floats,
 		Infer:  "inferNativeBatchNorm",
@@ -37,6 +38,7 @@ var norm = []ops.Row{
 	},
 	{
 		Schema: "aten::_native_batch_norm_legit_no_training(Tensor input, Tensor? weight, Tensor? bias, Tensor running_mean, Tensor running_var, float momentum, float eps) -> (Tensor, Tensor, Tensor)",
+		Decomp: "decompNativeBatchNormNoTraining",
 		Doc:    "Batch normalisation by the running statistics.",
 		Infer:  "inferNativeBatchNorm",
 		Interp: "evalBatchNorm",
@@ -44,6 +46,7 @@ var norm = []ops.Row{
 	},
 	{
 		Schema: "aten::_native_batch_norm_legit_functional(Tensor input, Tensor? weight, Tensor? bias, Tensor running_mean, Tensor running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor, Tensor running_mean_out, Tensor running_var_out)",
+		Decomp: "decompNativeBatchNormFunctional",
 		Doc:    "Batch normalisation that returns the new running statistics.",
 		Infer:  "inferNativeBatchNormFunctional",
 		Interp: "evalBatchNorm",
@@ -65,6 +68,7 @@ var norm = []ops.Row{
 	},
 	{
 		Schema: "aten::native_layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor, Tensor, Tensor)",
+		Decomp: "decompNativeLayerNorm",
 		Doc:    "Normalisation over the last dimensions, with mean and 1/std.",
 		DTypes: ops.Floats,
 		Infer:  "inferNativeLayerNorm",
@@ -81,6 +85,7 @@ var norm = []ops.Row{
 	},
 	{
 		Schema: "aten::native_group_norm(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, SymInt HxW, int group, float eps) -> (Tensor, Tensor, Tensor)",
+		Decomp: "decompNativeGroupNorm",
 		Doc:    "Normalisation over groups of channels, with mean and 1/std.",
 		DTypes: ops.Floats,
 		Infer:  "inferNativeGroupNorm",

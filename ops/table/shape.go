@@ -5,6 +5,7 @@ import "github.com/lathe-ml/lathe/ops"
 var shape = []ops.Row{
 	{
 		Schema: "aten::cat(Tensor[] tensors, int dim=0) -> Tensor",
+		Decomp: "decompCat",
 		Doc:    "Tensors joined along a dimension; legacy empty vectors are skipped.",
 		Infer:  "inferCat",
 		Interp: "evalCat",
@@ -12,6 +13,7 @@ var shape = []ops.Row{
 	},
 	{
 		Schema: "aten::stack(Tensor[] tensors, int dim=0) -> Tensor",
+		Decomp: "decompStack",
 		Doc:    "Tensors joined along a new dimension.",
 		Infer:  "inferStack",
 		Interp: "evalStack",
@@ -61,6 +63,7 @@ var shape = []ops.Row{
 	},
 	{
 		Schema: "aten::repeat(Tensor self, SymInt[] repeats) -> Tensor",
+		Decomp: "decompRepeat",
 		Doc:    "The tensor repeated the given number of times in each dimension.",
 		Infer:  "inferRepeat",
 		Interp: "evalRepeat",
@@ -96,6 +99,7 @@ var shape = []ops.Row{
 	},
 	{
 		Schema: "aten::flip(Tensor self, int[] dims) -> Tensor",
+		Decomp: "decompFlip",
 		Doc:    "The order reversed along the given dimensions.",
 		Infer:  "inferFlip",
 		Interp: "evalFlip",
@@ -132,6 +136,7 @@ var shape = []ops.Row{
 	},
 	{
 		Schema: "aten::constant_pad_nd(Tensor self, SymInt[] pad, Scalar value=0) -> Tensor",
+		Decomp: "decompConstantPad",
 		Doc:    "Padding with a value; negative amounts cut off.",
 		Infer:  "inferPad",
 		Interp: "evalPad",
@@ -160,6 +165,7 @@ var shape = []ops.Row{
 	},
 	{
 		Schema: "aten::reflection_pad1d(Tensor self, SymInt[2] padding) -> Tensor",
+		Decomp: "decompReflectionPad",
 		Doc:    "Padding that mirrors without the border.",
 		Infer:  "inferReflectionPad",
 		Interp: "evalPad",
@@ -167,6 +173,7 @@ var shape = []ops.Row{
 	},
 	{
 		Schema: "aten::reflection_pad2d(Tensor self, SymInt[4] padding) -> Tensor",
+		Decomp: "decompReflectionPad",
 		Doc:    "Padding that mirrors without the border.",
 		Infer:  "inferReflectionPad",
 		Interp: "evalPad",
@@ -174,6 +181,7 @@ var shape = []ops.Row{
 	},
 	{
 		Schema: "aten::reflection_pad3d(Tensor self, SymInt[6] padding) -> Tensor",
+		Decomp: "decompReflectionPad",
 		Doc:    "Padding that mirrors without the border.",
 		Infer:  "inferReflectionPad",
 		Interp: "evalPad",
@@ -181,6 +189,7 @@ var shape = []ops.Row{
 	},
 	{
 		Schema: "aten::replication_pad1d(Tensor self, SymInt[2] padding) -> Tensor",
+		Decomp: "decompReplicationPad",
 		Doc:    "Padding that repeats the border.",
 		Infer:  "inferReplicationPad",
 		Interp: "evalPad",
@@ -188,6 +197,7 @@ var shape = []ops.Row{
 	},
 	{
 		Schema: "aten::replication_pad2d(Tensor self, SymInt[4] padding) -> Tensor",
+		Decomp: "decompReplicationPad",
 		Doc:    "Padding that repeats the border.",
 		Infer:  "inferReplicationPad",
 		Interp: "evalPad",
@@ -195,6 +205,7 @@ var shape = []ops.Row{
 	},
 	{
 		Schema: "aten::replication_pad3d(Tensor self, SymInt[6] padding) -> Tensor",
+		Decomp: "decompReplicationPad",
 		Doc:    "Padding that repeats the border.",
 		Infer:  "inferReplicationPad",
 		Interp: "evalPad",
@@ -202,6 +213,7 @@ var shape = []ops.Row{
 	},
 	{
 		Schema: "aten::pixel_shuffle(Tensor self, int upscale_factor) -> Tensor",
+		Decomp: "decompPixelShuffle",
 		Doc:    "Channels rearranged into space by the upscale factor.",
 		Infer:  "inferPixelShuffle",
 		Interp: "evalPixelShuffle",
@@ -209,6 +221,7 @@ var shape = []ops.Row{
 	},
 	{
 		Schema: "aten::pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor",
+		Decomp: "decompPixelUnshuffle",
 		Doc:    "Space rearranged into channels by the downscale factor.",
 		Infer:  "inferPixelUnshuffle",
 		Interp: "evalPixelShuffle",
@@ -230,6 +243,7 @@ var shape = []ops.Row{
 	},
 	{
 		Schema: "aten::tril(Tensor self, SymInt diagonal=0) -> Tensor",
+		Decomp: "decompTril",
 		Doc:    "The lower triangle, zero above the diagonal.",
 		Infer:  "inferTriangle",
 		Interp: "evalTri",
@@ -360,6 +374,7 @@ var shape = []ops.Row{
 	},
 	{
 		Schema: "aten::copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor",
+		Decomp: "decompCopy",
 		Doc:    "src converted and broadcast to self's type and shape.",
 		Infer:  "inferCopy",
 		Interp: "evalCopy",

@@ -132,6 +132,7 @@ var view = []ops.Row{
 	},
 	{
 		Schema: "aten::squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)",
+		Decomp: "decompSqueezeDims",
 		Doc:    "The dimension removed where its size is one.",
 		Infer:  "inferSqueezeDims",
 		Interp: "evalSqueeze",
@@ -139,6 +140,7 @@ var view = []ops.Row{
 	},
 	{
 		Schema: "aten::squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)",
+		Decomp: "decompSqueezeDims",
 		Doc:    "The dimensions removed where their size is one.",
 		Infer:  "inferSqueezeDims",
 		Interp: "evalSqueeze",
@@ -146,6 +148,7 @@ var view = []ops.Row{
 	},
 	{
 		Schema: "aten::unsqueeze(Tensor(a) self, int dim) -> Tensor(a)",
+		Decomp: "decompUnsqueeze",
 		Doc:    "A dimension of size one inserted at dim.",
 		Infer:  "inferUnsqueeze",
 		Interp: "evalUnsqueeze",
@@ -188,6 +191,7 @@ var view = []ops.Row{
 	},
 	{
 		Schema: "aten::transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)",
+		Decomp: "decompTranspose",
 		Doc:    "Two dimensions exchanged.",
 		Infer:  "inferTranspose",
 		Interp: "evalTranspose",
@@ -201,6 +205,7 @@ var view = []ops.Row{
 	},
 	{
 		Schema: "aten::t(Tensor(a) self) -> Tensor(a)",
+		Decomp: "decompTranspose",
 		Doc:    "A matrix transposed; a vector stays.",
 		Infer:  "inferT",
 		Interp: "evalT",
@@ -307,6 +312,7 @@ var view = []ops.Row{
 	},
 	{
 		Schema: "aten::split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]",
+		Decomp: "decompSplitWithSizes",
 		Doc:    "Chunks of the given sizes along a dimension.",
 		Infer:  "inferSplitSizes",
 		Interp: "evalSplit",
@@ -398,6 +404,7 @@ var view = []ops.Row{
 	},
 	{
 		Schema: "aten::unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]",
+		Decomp: "decompUnbind",
 		Doc:    "One tensor for each index along a dimension.",
 		Infer:  "inferUnbind",
 		Interp: "evalUnbind",
@@ -405,6 +412,7 @@ var view = []ops.Row{
 	},
 	{
 		Schema: "aten::diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a)",
+		Decomp: "decompDiagonal",
 		Doc:    "The diagonal of two dimensions, as the last dimension.",
 		Infer:  "inferDiagonal",
 		Interp: "evalDiagonal",
@@ -419,6 +427,7 @@ var view = []ops.Row{
 	},
 	{
 		Schema: "aten::unfold(Tensor(a) self, int dimension, int size, int step) -> Tensor(a)",
+		Decomp: "decompUnfold",
 		Doc:    "Windows of the given size and step along a dimension, as a new last dimension.",
 		Infer:  "inferUnfold",
 		Interp: "evalUnfold",
@@ -426,6 +435,7 @@ var view = []ops.Row{
 	},
 	{
 		Schema: "aten::as_strided(Tensor(a) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor(a)",
+		Decomp: "decompAsStrided",
 		Doc:    "A view of the storage with the given sizes, strides and offset.",
 		Infer:  "inferAsStrided",
 		Interp: "evalAsStrided",
