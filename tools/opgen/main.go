@@ -1,7 +1,7 @@
 // Command opgen generates from ops/table what the rest of Lathe knows of operators: ids and facts (package ops), typed
-// builders and views (ir/op), and the dispatch of shape rules (ir/infer), interpreter functions (interp) and
-// decompositions (passes). With -strict it fails where a row names a function or kernel that does not exist, or a function
-// is named by no row; otherwise it counts them and goes on, so that a table can be ahead of its functions.
+// builders and views (ir/op), the dispatch of shape rules (ir/infer), interpreter functions (interp) and decompositions
+// (passes), and docs/ops. With -strict it fails where a row names a function or kernel that does not exist, or a function is
+// named by no row; otherwise it counts them and goes on, so that a table can be ahead of its functions.
 package main
 
 import (
@@ -83,10 +83,10 @@ func run(root, out string, strict bool) error {
 			errs = append(errs, fmt.Errorf("%s: %w", path, err))
 			return
 		}
-		if old, err := os.ReadFile(full); err == nil && string(old) == b.String() {
-			return
-		}
-		errs = append(errs, os.WriteFile(full, []byte(b.String()), 0o644))
+		errs = append(errs, writeChanged(full, b.String()))
+	}
+	if err := genDocs(out, rows, kernels); err != nil {
+		return err
 	}
 	ids, err := genIDs(rows, kernels)
 	if err != nil {
