@@ -4,7 +4,7 @@ import "github.com/lathe-ml/lathe/ops"
 
 // Kernels lists the kernels that the stock runtime (portable, optimized, quantized) registers. What they take and where
 // they err was measured: every kernel was called on the samples of PyTorch's own operator tests, in every element type, with
-// special values, mixed types and channels-last operands, and compared with PyTorch.
+// special values, mixed types and channels-last operands, and compared with PyTorch (tools/oracle/et/probe.py).
 //
 // An instruction's arguments are those of the schema, in order, and one more for the result: the out argument again, and
 // any of them where there are several. The runtime's scalar operators (executorch_prim, aten::sym_size.int, aten::sym_numel,
