@@ -3,6 +3,7 @@
 package program
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 
@@ -54,8 +55,9 @@ type AssumedBound struct {
 func Lower(p *ir.Program, opts Options) (*Result, error) {
 	l := &lowering{
 		prog: &pte.Program{}, opts: opts, constants: map[*ir.Data]uint32{}, initial: map[*ir.Data]uint32{}, named: map[string]bool{},
-		external: map[string]*ir.Data{},
+		external: map[string]*ir.Data{}, shared: map[string]int64{},
 	}
+	l.share(p)
 	if opts.External {
 		l.data = &pte.Data{}
 	}
@@ -86,6 +88,65 @@ type lowering struct {
 	named     map[string]bool
 	data      *pte.Data
 	external  map[string]*ir.Data
+	// shared is the state that one method writes and another knows, by the name in the model: where it lies in a memory of its
+	// own, at the same place in every method, so that whoever loads the program can give them all the same. sharedSize is the
+	// bytes of that memory.
+	shared     map[string]int64
+	sharedSize int64
+}
+
+// share finds the state that methods have in common.
+func (l *lowering) share(p *ir.Program) {
+	if len(p.Methods) < 2 {
+		return
+	}
+	written := map[string]bool{}
+	users := map[string][]*ir.Input{}
+	var names []string
+	for _, g := range p.Methods {
+		for i, o := range g.Outputs {
+			if o.Kind == ir.OutputBufferMutation && g.Ret().In(i) != o.Target.Value {
+				written[o.Target.Target] = true
+			}
+		}
+		for _, in := range g.Inputs {
+			if in.Kind != ir.InputUser {
+				if users[in.Target] == nil {
+					names = append(names, in.Target)
+				}
+				users[in.Target] = append(users[in.Target], in)
+			}
+		}
+	}
+	for _, name := range names {
+		ins := users[name]
+		n, static := ins[0].Value.Type.Numel().IsConst()
+		if !written[name] || len(ins) < 2 || !static || !alike(ins) {
+			continue
+		}
+		l.shared[name] = l.sharedSize
+		l.sharedSize += roundUp(n * ins[0].Value.Type.DType.Size())
+	}
+}
+
+// alike tells whether inputs are one buffer of one model: of one type, with the same first contents.
+func alike(ins []*ir.Input) bool {
+	a := ins[0]
+	for _, b := range ins[1:] {
+		if !a.Value.Type.Equal(b.Value.Type) || (a.Data == nil) != (b.Data == nil) {
+			return false
+		}
+		if a.Data == b.Data {
+			continue
+		}
+		x, errx := a.Data.Compact()
+		y, erry := b.Data.Compact()
+		if errx != nil || erry != nil || !bytes.Equal(x, y) {
+			return false
+		}
+		b.Data = a.Data
+	}
+	return true
 }
 
 // method is a graph being lowered.
@@ -193,8 +254,12 @@ func (m *method) lower() {
 func (m *method) input(in *ir.Input) {
 	v := in.Value
 	if in.Kind != ir.InputUser {
-		if m.written[in] {
+		place, shared := m.shared[in.Target]
+		if m.written[in] || shared {
 			t := m.newTensor(v.Type, m.newBuffer())
+			if shared {
+				t.buf.memory, t.buf.offset = sharedMemory, place
+			}
 			m.set(v, t)
 			m.places[in] = t
 			t.buf.first, t.buf.last, t.buf.kept = 0, math.MaxInt32, true
@@ -271,10 +336,16 @@ func (m *method) newScalar(t ir.Type) int32 {
 }
 
 func (m *method) newBuffer() *buffer {
-	b := &buffer{first: math.MaxInt32, last: -1}
+	b := &buffer{first: math.MaxInt32, last: -1, memory: ownMemory}
 	m.bufs = append(m.bufs, b)
 	return b
 }
+
+// The memories of a plan: of the method alone, and of state that methods share.
+const (
+	ownMemory    = 1
+	sharedMemory = 2
+)
 
 // newTensor makes a tensor value of type t, contiguous, in buf.
 func (m *method) newTensor(t ir.Type, buf *buffer) *tensor {

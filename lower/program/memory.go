@@ -18,6 +18,7 @@ type buffer struct {
 	size        int64
 	first, last int
 	offset      int64
+	memory      uint32
 	// kept is set where the contents outlive what the graph's values say: state, results, what a loop carries.
 	kept bool
 	// values are those that lie here.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -399,6 +400,52 @@ func TestExternalWeights(t *testing.T) {
 	}
 	if got, want := show(outs[0]), "float32[1 2](14 32)"; got != want {
 		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+// What one method writes and another reads is state in both, at one place of a memory of its own.
+func TestSharedState(t *testing.T) {
+	p, err := text.ParseProgram(`graph @get(%x: f32[2] user, %n: f32[2] buffer "n" = [1.0, 2.0]) -> (%1) {
+  %1 = aten.add.Tensor(%n, %x): f32[2]
+}
+graph @set(%n: f32[2] buffer "n" = [1.0, 2.0], %own: f32[2] buffer "own" = [1.0, 2.0], %x: f32[2] user) -> (mut %n = %2, mut %own = %2, %2) {
+  %2 = aten.mul.Tensor(%x, %x): f32[2]
+}`, text.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := program.Lower(p, program.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, plan := range res.Program.Plans {
+		var in []string
+		for _, v := range plan.Values {
+			if x, ok := v.(*pte.Tensor); ok && x.Alloc != nil && x.Alloc.Memory == 2 {
+				in = append(in, fmt.Sprintf("%d %d", x.Alloc.Offset, x.Data))
+			}
+		}
+		if want := []string{"0 1"}; !slices.Equal(in, want) || !slices.Equal(plan.BufferSizes[2:], []int64{16}) {
+			t.Errorf("method %s has %v in the shared memory of %v", plan.Name, in, plan.BufferSizes)
+		}
+	}
+	path := filepath.Join(t.TempDir(), "p.pte")
+	if err := pte.WriteFile(context.Background(), path, res.Program, pte.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	run, err := ettest.Open(t).Load(context.Background(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer run.Close()
+	for method, want := range map[string]string{"get": "float32[2](4 6)", "set": "float32[2](9 16)"} {
+		outs, err := run.Run(method, []etrt.Value{f32([]int64{2}, 3, 4)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := show(outs[0]); got != want {
+			t.Errorf("%s: %s, want %s", method, got, want)
+		}
 	}
 }
 

@@ -244,7 +244,9 @@ func (m *method) place() {
 	for _, b := range m.bufs {
 		b.first = min(max(b.first, 0), end)
 		b.last = min(max(b.last, b.first), end)
-		roots = append(roots, b)
+		if b.memory == ownMemory {
+			roots = append(roots, b)
+		}
 	}
 	total := planMemory(roots)
 	m.peak = peak(roots)
@@ -255,10 +257,13 @@ func (m *method) place() {
 			continue
 		}
 		any = true
-		x.meta.Alloc = &pte.Allocation{Memory: 1, Offset: uint64(x.buf.offset + x.off)}
+		x.meta.Alloc = &pte.Allocation{Memory: x.buf.memory, Offset: uint64(x.buf.offset + x.off)}
 	}
 	m.plan.BufferSizes = []int64{0}
-	if any {
+	if any || m.sharedSize > 0 {
 		m.plan.BufferSizes = append(m.plan.BufferSizes, max(total, align))
+	}
+	if m.sharedSize > 0 {
+		m.plan.BufferSizes = append(m.plan.BufferSizes, m.sharedSize)
 	}
 }
