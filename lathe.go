@@ -14,6 +14,7 @@ import (
 	"github.com/lathe-ml/lathe/codegen/pte"
 	"github.com/lathe-ml/lathe/ir"
 	"github.com/lathe-ml/lathe/ir/sym"
+	"github.com/lathe-ml/lathe/lower/mlx"
 	"github.com/lathe-ml/lathe/lower/program"
 	"github.com/lathe-ml/lathe/partition"
 	"github.com/lathe-ml/lathe/passes"
@@ -23,7 +24,7 @@ import (
 const Portable = "portable"
 
 // backends lists the delegates; a backend is its folder and its line here.
-var backends = []partition.Backend{}
+var backends = []partition.Backend{mlx.Backend{}}
 
 // Backends names the targets that Compile takes.
 func Backends() []string {

@@ -1,0 +1,51 @@
+package mlx
+
+import (
+	"github.com/lathe-ml/lathe/ir"
+	"github.com/lathe-ml/lathe/passes"
+)
+
+// Pipeline is the passes before partitioning.
+func Pipeline() passes.Pipeline {
+	return passes.Pipeline{Decompose, passes.CSE, passes.DCE}
+}
+
+// Decompose takes apart what the delegate declines whole, as long as it has another form: a kernel of the runtime beside
+// the delegate would cut the region in two.
+var Decompose = passes.Pass{
+	Name: "decompose-for-mlx",
+	Doc:  "Replaces each node that the MLX delegate declines by simpler ones, one step at a time, also where a kernel takes it whole.",
+	Run: func(ctx *passes.Context, g *ir.Graph) error {
+		before := ctx.Legal
+		defer func() { ctx.Legal = before }()
+		ctx.Legal = func(n *ir.Node) *ir.Diag {
+			_, why := plan(n)
+			if why == nil {
+				return nil
+			}
+			if passes.HasDecomp(n.Op) && held(n) {
+				return why
+			}
+			if before != nil {
+				return before(n)
+			}
+			return passes.TableLegal(n)
+		}
+		return passes.Decompose.Run(ctx, g)
+	},
+}
+
+// held tells whether the delegate can hold what n reads and makes: taken apart, it would be no nearer to it otherwise.
+func held(n *ir.Node) bool {
+	for v := range n.Inputs() {
+		if v.Type.IsTensor() && heldType(v.Type) != "" {
+			return false
+		}
+	}
+	for _, o := range n.Outs {
+		if o.Type.IsTensor() && heldType(o.Type) != "" {
+			return false
+		}
+	}
+	return true
+}
