@@ -7,7 +7,10 @@ import (
 
 // Pipeline is the passes before partitioning.
 func Pipeline() passes.Pipeline {
-	return passes.Pipeline{Decompose, passes.CSE, passes.DCE}
+	return passes.Pipeline{
+		passes.InlineWrappers, passes.RemoveAsserts, passes.Functionalize, passes.CanonicalizeCopies, passes.RemoveDetach,
+		passes.DropoutEval, passes.RemoveNoops, Decompose, passes.RemoveNoops, passes.FoldViews, passes.CSE, passes.DCE,
+	}
 }
 
 // Decompose takes apart what the delegate declines whole, as long as it has another form: a kernel of the runtime beside
