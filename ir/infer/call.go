@@ -272,6 +272,15 @@ func (c *Call) dims(name string, rank int) (ds []int, ok bool) {
 	return ds, true
 }
 
+// indexDims is dims for a tensor that has to have dimensions.
+func (c *Call) indexDims(name string, x ir.Type) (ds []int, ok bool) {
+	ds, ok = c.dims(name, x.Rank())
+	if len(ds) > 0 && x.Rank() == 0 {
+		failf("a tensor without dimensions has none for %s to name", name)
+	}
+	return ds, ok
+}
+
 // eq decides equality of two sizes: by their form, the symbols' ranges, at last by the sizes at export.
 func (c *Call) eq(a, b sym.Expr) bool {
 	if a.Equal(b) {

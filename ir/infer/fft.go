@@ -81,7 +81,7 @@ func inferFft2(c *Call) ([]ir.Type, error) { return inferFftn(c) }
 func inferFftn(c *Call) ([]ir.Type, error) {
 	x := c.x()
 	sizes, sized := c.optExprs("s")
-	ds, given := c.dims("dim", x.Rank())
+	ds, given := c.indexDims("dim", x)
 	switch {
 	case given:
 	case sized:
@@ -108,7 +108,7 @@ func inferFftC2C(c *Call) ([]ir.Type, error) {
 	if !x.DType.IsComplex() {
 		failf("self is %s, a complex type is needed", x.DType)
 	}
-	c.dims("dim", x.Rank())
+	c.indexDims("dim", x)
 	return one(ir.TensorType(x.DType, x.Shape...))
 }
 
@@ -117,7 +117,7 @@ func inferFftR2C(c *Call) ([]ir.Type, error) {
 	if !x.DType.IsFloat() {
 		failf("self is %s, a real floating point type is needed", x.DType)
 	}
-	ds, _ := c.dims("dim", x.Rank())
+	ds, _ := c.indexDims("dim", x)
 	shape := append([]sym.Expr(nil), x.Shape...)
 	if len(ds) > 0 && c.bool("onesided") {
 		l := ds[len(ds)-1]
@@ -131,7 +131,7 @@ func inferFftC2R(c *Call) ([]ir.Type, error) {
 	if !x.DType.IsComplex() {
 		failf("self is %s, a complex type is needed", x.DType)
 	}
-	ds, _ := c.dims("dim", x.Rank())
+	ds, _ := c.indexDims("dim", x)
 	shape := append([]sym.Expr(nil), x.Shape...)
 	if len(ds) > 0 {
 		shape[ds[len(ds)-1]] = c.expr("last_dim_size")

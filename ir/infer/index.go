@@ -284,6 +284,9 @@ func inferScatter(c *Call) ([]ir.Type, error) {
 // inferScatterView is the rule of slice_scatter and its kin: self with src written to a view of it.
 func inferScatterView(c *Call) ([]ir.Type, error) {
 	x, s := c.x(), c.tensor("src")
+	if x.Rank() == 0 && c.has("dim") {
+		failf("a tensor without dimensions has no part to write to")
+	}
 	var v ir.Type
 	switch c.Op.Info().Schema.Base {
 	case "slice_scatter":

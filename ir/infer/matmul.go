@@ -320,8 +320,8 @@ func (c *Call) letter(sizes map[byte]sym.Expr, l byte, eq string) sym.Expr {
 
 func inferTensordot(c *Call) ([]ir.Type, error) {
 	a, b := c.x(), c.tensor("other")
-	da, _ := c.dims("dims_self", a.Rank())
-	db, _ := c.dims("dims_other", b.Rank())
+	da, _ := c.indexDims("dims_self", a)
+	db, _ := c.indexDims("dims_other", b)
 	if len(da) != len(db) {
 		failf("dims_self names %d dimensions, dims_other %d", len(da), len(db))
 	}
@@ -514,6 +514,9 @@ func inferLinalgSolve(c *Call) ([]ir.Type, error) {
 		return one(ir.TensorType(b.DType, append(append([]sym.Expr(nil), c.broadcast(a.Shape[:n-2], b.Shape[:b.Rank()-1])...), b.Shape[b.Rank()-1])...))
 	}
 	m := b.Rank()
+	if m < 2 {
+		failf("B has %d dimensions, two are needed", m)
+	}
 	shape := append([]sym.Expr(nil), c.broadcast(a.Shape[:n-2], b.Shape[:m-2])...)
 	shape = append(shape, b.Shape[m-2:]...)
 	if !c.bool("left") {
@@ -550,6 +553,9 @@ func inferTriangularSolve(c *Call) ([]ir.Type, error) {
 	b, a := c.x(), c.tensor("A")
 	c.square(a)
 	n, m := a.Rank(), b.Rank()
+	if m < 2 {
+		failf("self has %d dimensions, two are needed", m)
+	}
 	lead := c.broadcast(a.Shape[:n-2], b.Shape[:m-2])
 	xs := append(append([]sym.Expr(nil), lead...), b.Shape[m-2:]...)
 	as := append(append([]sym.Expr(nil), lead...), a.Shape[n-2:]...)

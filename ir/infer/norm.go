@@ -184,6 +184,9 @@ func inferWeightNormInterface(c *Call) ([]ir.Type, error) {
 
 func inferNormExceptDim(c *Call) ([]ir.Type, error) {
 	v := c.tensor("v")
+	if v.Rank() == 0 {
+		failf("v has no dimensions")
+	}
 	d := c.int("dim")
 	if d == -1 {
 		return one(ir.TensorType(v.DType))

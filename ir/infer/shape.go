@@ -547,11 +547,10 @@ func inferDiff(c *Call) ([]ir.Type, error) {
 	n := x.Shape[d]
 	for _, s := range []string{"prepend", "append"} {
 		if t, ok := c.optTensor(s); ok {
-			if t.Rank() == 0 {
-				n = sym.Add(n, sym.Const(1))
-			} else {
-				n = sym.Add(n, t.Shape[d])
+			if t.Rank() != x.Rank() {
+				failf("%s has %d dimensions, self %d", s, t.Rank(), x.Rank())
 			}
+			n = sym.Add(n, t.Shape[d])
 		}
 	}
 	shape := append([]sym.Expr(nil), x.Shape...)
@@ -599,7 +598,10 @@ func inferPadSequence(c *Call) ([]ir.Type, error) {
 		failf("sequences has to hold tensors with dimensions")
 	}
 	n := ts[0].Shape[0]
-	for _, t := range ts {
+	for i, t := range ts {
+		if t.Rank() != ts[0].Rank() {
+			failf("sequence %d has %d dimensions, sequence 0 has %d", i, t.Rank(), ts[0].Rank())
+		}
 		n = sym.Max(n, t.Shape[0])
 	}
 	lead := []sym.Expr{c.simp(n), sym.Const(int64(len(ts)))}

@@ -48,8 +48,13 @@ func (c *Call) viewSize(x ir.Type, size []sym.Expr) []sym.Expr {
 
 // view is x under another shape. Where PyTorch would refuse, because the dimensions are not adjacent in memory, the result
 // is contiguous: a traced program has no such view, and those that passes make stand for values, which have no memory.
+// view is x in another shape. Beyond the first stage views are values and a pass may have changed the input's layout: what
+// cannot be a view of it then is a contiguous copy.
 func (c *Call) view(x ir.Type, shape []sym.Expr) ir.Type {
 	st, ok := c.viewStrides(x, shape)
+	if !ok && c.G.Stage > ops.StageAten {
+		return ir.Type{DType: x.DType, Shape: shape, Quant: x.Quant}
+	}
 	if !ok {
 		st = nil
 	}
