@@ -5259,6 +5259,7 @@ var infos = [...]Info{
 	},
 	{
 		DTypes: 130174,
+		Decomp: true,
 		Doc:    "Whether any element is not zero.",
 		Kernel: "aten::any.all_out",
 		Name:   "aten.any.default",
@@ -5273,6 +5274,7 @@ var infos = [...]Info{
 	},
 	{
 		DTypes: 130174,
+		Decomp: true,
 		Doc:    "Whether any element is not zero.",
 		Kernel: "aten::any.out",
 		Name:   "aten.any.dim",
@@ -9492,6 +9494,7 @@ var infos = [...]Info{
 	},
 	{
 		DTypes: 130172,
+		Decomp: true,
 		Doc:    "Running sums along a dimension.",
 		Kernel: "aten::cumsum.out",
 		Name:   "aten.cumsum.default",
@@ -10502,6 +10505,7 @@ var infos = [...]Info{
 		Text:   "aten::elu_(Tensor(a!) self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor(a!)",
 	},
 	{
+		Decomp: true,
 		Doc:    "Rows of the weight at the given indices.",
 		Kernel: "aten::embedding.out",
 		Name:   "aten.embedding.default",
@@ -13171,6 +13175,7 @@ var infos = [...]Info{
 	},
 	{
 		DTypes: 15360,
+		Decomp: true,
 		Doc:    "Samples of an image at the places of a grid.",
 		Kernel: "aten::grid_sampler_2d.out",
 		Name:   "aten.grid_sampler_2d.default",
@@ -17454,6 +17459,7 @@ var infos = [...]Info{
 		Text:   "aten::margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, float margin=0.0, int reduction=1) -> Tensor",
 	},
 	{
+		Decomp: true,
 		Doc:    "self with a value where the mask holds.",
 		Kernel: "aten::masked_fill.Scalar_out",
 		Name:   "aten.masked_fill.Scalar",
@@ -17638,6 +17644,7 @@ var infos = [...]Info{
 	},
 	{
 		DTypes: 15486,
+		Decomp: true,
 		Doc:    "The largest element over one dimension and the index of it.",
 		Kernel: "aten::max.dim_max",
 		Name:   "aten.max.dim",
@@ -18006,6 +18013,7 @@ var infos = [...]Info{
 	},
 	{
 		DTypes: 130048,
+		Decomp: true,
 		Doc:    "The mean of all elements.",
 		Kernel: "aten::mean.dtype_out",
 		Name:   "aten.mean.default",
@@ -18148,6 +18156,7 @@ var infos = [...]Info{
 	},
 	{
 		DTypes: 15486,
+		Decomp: true,
 		Doc:    "The smallest element over one dimension and the index of it.",
 		Kernel: "aten::min.dim_min",
 		Name:   "aten.min.dim",
@@ -20721,6 +20730,7 @@ var infos = [...]Info{
 	},
 	{
 		DTypes: 130174,
+		Decomp: true,
 		Doc:    "The product of all elements.",
 		Kernel: "aten::prod.out",
 		Name:   "aten.prod.default",
@@ -22208,6 +22218,7 @@ var infos = [...]Info{
 	},
 	{
 		DTypes: 15484,
+		Decomp: true,
 		Doc:    "The remainder with the sign of the divisor.",
 		Kernel: "aten::remainder.Scalar_out",
 		Name:   "aten.remainder.Scalar",
@@ -22243,6 +22254,7 @@ var infos = [...]Info{
 	},
 	{
 		DTypes: 15484,
+		Decomp: true,
 		Doc:    "The remainder with the sign of the divisor.",
 		Kernel: "aten::remainder.Tensor_out",
 		Name:   "aten.remainder.Tensor",
@@ -23182,8 +23194,9 @@ var infos = [...]Info{
 		Text:   "aten::scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0.0, bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor",
 	},
 	{
-		Doc:  "self with src added or multiplied where the index tensor says.",
-		Name: "aten.scatter.reduce",
+		Decomp: true,
+		Doc:    "self with src added or multiplied where the index tensor says.",
+		Name:   "aten.scatter.reduce",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Name: "dim",
@@ -23239,8 +23252,9 @@ var infos = [...]Info{
 		Text:   "aten::scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
 	},
 	{
-		Doc:  "self with src added or multiplied where the index tensor says.",
-		Name: "aten.scatter.value_reduce",
+		Decomp: true,
+		Doc:    "self with src added or multiplied where the index tensor says.",
+		Name:   "aten.scatter.value_reduce",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Name: "dim",
@@ -23416,8 +23430,9 @@ var infos = [...]Info{
 		Text:   "aten::scatter_add_(Tensor(a!) self, int dim, Tensor index, Tensor src) -> Tensor(a!)",
 	},
 	{
-		Doc:  "self with src reduced (sum, prod, mean, amax, amin) where the index tensor says.",
-		Name: "aten.scatter_reduce.two",
+		Decomp: true,
+		Doc:    "self with src reduced (sum, prod, mean, amax, amin) where the index tensor says.",
+		Name:   "aten.scatter_reduce.two",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Name: "dim",
@@ -23580,6 +23595,7 @@ var infos = [...]Info{
 		View:   true,
 	},
 	{
+		Decomp: true,
 		Doc:    "self with src in place of one index.",
 		Kernel: "aten::select_scatter.out",
 		Name:   "aten.select_scatter.default",
@@ -23995,6 +24011,7 @@ var infos = [...]Info{
 		Text:   "aten::slice_copy.Tensor(Tensor self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor",
 	},
 	{
+		Decomp: true,
 		Doc:    "self with src in place of a slice.",
 		Kernel: "aten::slice_scatter.out",
 		Name:   "aten.slice_scatter.default",

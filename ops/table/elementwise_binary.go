@@ -197,6 +197,7 @@ var elementwiseBinary = []ops.Row{
 	},
 	{
 		Schema: "aten::remainder.Tensor(Tensor self, Tensor other) -> Tensor",
+		Decomp: "decompRemainder",
 		Doc:    "The remainder with the sign of the divisor.",
 		DTypes: ops.Real,
 		Infer:  "inferArith",
@@ -212,6 +213,7 @@ var elementwiseBinary = []ops.Row{
 	},
 	{
 		Schema: "aten::remainder.Scalar(Tensor self, Scalar other) -> Tensor",
+		Decomp: "decompRemainder",
 		Doc:    "The remainder with the sign of the divisor.",
 		DTypes: ops.Real,
 		Infer:  "inferArith",

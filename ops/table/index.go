@@ -198,6 +198,7 @@ var index = []ops.Row{
 	},
 	{
 		Schema: "aten::scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor",
+		Decomp: "decompScatterReduce",
 		Doc:    "self with src added or multiplied where the index tensor says.",
 		Infer:  "inferScatter",
 		Interp: "evalScatter",
@@ -210,6 +211,7 @@ var index = []ops.Row{
 	},
 	{
 		Schema: "aten::scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor",
+		Decomp: "decompScatterReduce",
 		Doc:    "self with src added or multiplied where the index tensor says.",
 		Infer:  "inferScatter",
 		Interp: "evalScatter",
@@ -235,6 +237,7 @@ var index = []ops.Row{
 	},
 	{
 		Schema: "aten::scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor",
+		Decomp: "decompScatterReduce",
 		Doc:    "self with src reduced (sum, prod, mean, amax, amin) where the index tensor says.",
 		Infer:  "inferScatter",
 		Interp: "evalScatter",
@@ -247,6 +250,7 @@ var index = []ops.Row{
 	},
 	{
 		Schema: "aten::slice_scatter(Tensor self, Tensor src, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor",
+		Decomp: "decompSliceScatter",
 		Doc:    "self with src in place of a slice.",
 		Infer:  "inferScatterView",
 		Interp: "evalScatterView",
@@ -254,6 +258,7 @@ var index = []ops.Row{
 	},
 	{
 		Schema: "aten::select_scatter(Tensor self, Tensor src, int dim, SymInt index) -> Tensor",
+		Decomp: "decompSelectScatter",
 		Doc:    "self with src in place of one index.",
 		Infer:  "inferScatterView",
 		Interp: "evalScatterView",
@@ -275,6 +280,7 @@ var index = []ops.Row{
 	},
 	{
 		Schema: "aten::masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor",
+		Decomp: "decompMaskedFill",
 		Doc:    "self with a value where the mask holds.",
 		Infer:  "inferMaskedFill",
 		Interp: "evalMaskedFill",
@@ -348,6 +354,7 @@ var index = []ops.Row{
 	},
 	{
 		Schema: "aten::embedding(Tensor weight, Tensor indices, SymInt padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor",
+		Decomp: "decompEmbedding",
 		Doc:    "Rows of the weight at the given indices.",
 		Infer:  "inferEmbedding",
 		Interp: "evalEmbedding",

@@ -29,6 +29,7 @@ var reduce = []ops.Row{
 	},
 	{
 		Schema: "aten::mean(Tensor self, *, ScalarType? dtype=None) -> Tensor",
+		Decomp: "decompMeanAll",
 		Doc:    "The mean of all elements.",
 		DTypes: ops.Floats | ops.Complex,
 		Infer:  "inferMeanAll",
@@ -53,6 +54,7 @@ var reduce = []ops.Row{
 	},
 	{
 		Schema: "aten::prod(Tensor self, *, ScalarType? dtype=None) -> Tensor",
+		Decomp: "decompProd",
 		Doc:    "The product of all elements.",
 		DTypes: ops.RealBool | ops.Complex,
 		Infer:  "inferSumAll",
@@ -109,6 +111,7 @@ var reduce = []ops.Row{
 	},
 	{
 		Schema: "aten::max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
+		Decomp: "decompMaxDim",
 		Doc:    "The largest element over one dimension and the index of it.",
 		DTypes: ops.RealBool,
 		Infer:  "inferMaxDim",
@@ -117,6 +120,7 @@ var reduce = []ops.Row{
 	},
 	{
 		Schema: "aten::min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
+		Decomp: "decompMinDim",
 		Doc:    "The smallest element over one dimension and the index of it.",
 		DTypes: ops.RealBool,
 		Infer:  "inferMaxDim",
@@ -165,6 +169,7 @@ var reduce = []ops.Row{
 	},
 	{
 		Schema: "aten::any(Tensor self) -> Tensor",
+		Decomp: "decompAny",
 		Doc:    "Whether any element is not zero.",
 		DTypes: ops.RealBool | ops.Complex,
 		Infer:  "inferAny",
@@ -173,6 +178,7 @@ var reduce = []ops.Row{
 	},
 	{
 		Schema: "aten::any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor",
+		Decomp: "decompAny",
 		Doc:    "Whether any element is not zero.",
 		DTypes: ops.RealBool | ops.Complex,
 		Infer:  "inferAny",
@@ -502,6 +508,7 @@ var reduce = []ops.Row{
 	},
 	{
 		Schema: "aten::cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
+		Decomp: "decompCumsum",
 		Doc:    "Running sums along a dimension.",
 		DTypes: ops.Real | ops.Complex,
 		Infer:  "inferCumsum",

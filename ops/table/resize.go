@@ -185,6 +185,7 @@ var resize = []ops.Row{
 	},
 	{
 		Schema: "aten::grid_sampler_2d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor",
+		Decomp: "decompGridSampler2d",
 		Doc:    "Samples of an image at the places of a grid.",
 		DTypes: ops.Floats,
 		Infer:  "inferGridSampler",
