@@ -962,6 +962,7 @@ func (p *parser) frames(known [][]ir.Frame) []ir.Frame {
 	if c := p.peek(); c == '"' || c == '`' {
 		f.Code = p.str()
 	}
+	f.Library = p.acceptWord("library")
 	var outer []ir.Frame
 	if p.acceptWord("in") {
 		p.expect('#')

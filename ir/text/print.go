@@ -613,6 +613,9 @@ func (p *printer) frame(f ir.Frame) {
 		p.s(" ")
 		p.str(f.Code)
 	}
+	if f.Library {
+		p.s(" library")
+	}
 }
 
 func (p *printer) rule(s string) {

@@ -39,7 +39,7 @@ entry "models/model.json"
 frame #0 = "model.py":3 main "y = f(x)"
 frame #1 = "model.py":9 "<lambda>" in #0
 loc @0 = "modeling.py":134 forward ` + "`s = \"x\"`" + ` in #1, module layers.0, class torch.nn.Linear, name add
-loc @1 = "modeling.py":134 forward, module layers.0, via decompose#linear, via "odd rule"
+loc @1 = "modeling.py":134 forward library, module layers.0, via decompose#linear, via "odd rule"
 loc @2 = 
 loc @3 = name other, from @0, via fuse#x, via fold-views#y
 `
