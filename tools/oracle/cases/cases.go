@@ -351,5 +351,5 @@ func (c *Case) CompareCall(call int, got []etrt.Value) error {
 	if !c.Compare() {
 		return nil
 	}
-	return Compare(got, c.Calls[call].Out, c.RTol, c.ATol)
+	return etrt.Compare(got, c.Calls[call].Out, c.RTol, c.ATol)
 }

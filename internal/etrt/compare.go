@@ -1,4 +1,4 @@
-package cases
+package etrt
 
 import (
 	"encoding/binary"
@@ -6,16 +6,14 @@ import (
 	"fmt"
 	"math"
 	"slices"
-
-	"github.com/lathe-ml/lathe/internal/etrt"
 )
 
 // Compare reports every difference between what was computed and what is wanted: kinds, shapes and element types must
 // agree exactly, integers and bools too, floats within atol + rtol*|want|. A NaN equals a NaN. When more values were
 // computed than are wanted, the last ones count; absent values on either side are passed over.
-func Compare(got, want []etrt.Value, rtol, atol float64) error {
-	present := func(vs []etrt.Value) []etrt.Value {
-		return slices.DeleteFunc(slices.Clone(vs), func(v etrt.Value) bool { return v.Kind == etrt.KindNone })
+func Compare(got, want []Value, rtol, atol float64) error {
+	present := func(vs []Value) []Value {
+		return slices.DeleteFunc(slices.Clone(vs), func(v Value) bool { return v.Kind == KindNone })
 	}
 	g, w := present(got), present(want)
 	if len(g) < len(w) {
@@ -31,30 +29,30 @@ func Compare(got, want []etrt.Value, rtol, atol float64) error {
 	return errors.Join(errs...)
 }
 
-func compareValue(g, w etrt.Value, rtol, atol float64) error {
+func compareValue(g, w Value, rtol, atol float64) error {
 	if g.Kind != w.Kind {
 		return fmt.Errorf("%s, want %s", g.Kind, w.Kind)
 	}
 	switch w.Kind {
-	case etrt.KindTensor:
+	case KindTensor:
 		return CompareTensors(g.Tensor, w.Tensor, rtol, atol)
-	case etrt.KindInt:
+	case KindInt:
 		if g.Int != w.Int {
 			return fmt.Errorf("%d, want %d", g.Int, w.Int)
 		}
-	case etrt.KindBool:
+	case KindBool:
 		if g.Bool != w.Bool {
 			return fmt.Errorf("%t, want %t", g.Bool, w.Bool)
 		}
-	case etrt.KindFloat:
+	case KindFloat:
 		if !near(g.Float, w.Float, rtol, atol) {
 			return fmt.Errorf("%g, want %g", g.Float, w.Float)
 		}
-	case etrt.KindString:
+	case KindString:
 		if g.Str != w.Str {
 			return fmt.Errorf("%q, want %q", g.Str, w.Str)
 		}
-	case etrt.KindInts:
+	case KindInts:
 		if !slices.Equal(g.Ints, w.Ints) {
 			return fmt.Errorf("%v, want %v", g.Ints, w.Ints)
 		}
@@ -75,7 +73,7 @@ func near(g, w, rtol, atol float64) bool {
 }
 
 // CompareTensors reports how a tensor differs from the wanted one: how many elements, the worst and where it is.
-func CompareTensors(g, w *etrt.Tensor, rtol, atol float64) error {
+func CompareTensors(g, w *Tensor, rtol, atol float64) error {
 	if g.DType != w.DType || !slices.Equal(g.Shape, w.Shape) {
 		return fmt.Errorf("%s%v, want %s%v", g.DType, g.Shape, w.DType, w.Shape)
 	}
@@ -91,12 +89,12 @@ func CompareTensors(g, w *etrt.Tensor, rtol, atol float64) error {
 	}
 	exact := false
 	switch w.DType {
-	case etrt.Bool, etrt.U8, etrt.I8, etrt.I16, etrt.I32, etrt.I64, etrt.U16, etrt.U32, etrt.U64:
+	case Bool, U8, I8, I16, I32, I64, U16, U32, U64:
 		exact = true
 	}
 	size, parts := w.DType.Size(), 1
 	switch w.DType {
-	case etrt.ComplexHalf, etrt.Complex64, etrt.Complex128:
+	case ComplexHalf, Complex64, Complex128:
 		size, parts = size/2, 2
 	}
 	bad, worst, at := 0, -1.0, 0
@@ -136,36 +134,36 @@ func position(i int, shape []int64) []int64 {
 
 // decode gives an element (or one part of a complex one) as a float64. 64-bit integers beyond 2^53 lose their low bits
 // here; equality is decided on the bytes.
-func decode(d etrt.DType, b []byte) float64 {
+func decode(d DType, b []byte) float64 {
 	le := binary.LittleEndian
 	switch d {
-	case etrt.Bool, etrt.U8:
+	case Bool, U8:
 		return float64(b[0])
-	case etrt.I8:
+	case I8:
 		return float64(int8(b[0]))
-	case etrt.I16:
+	case I16:
 		return float64(int16(le.Uint16(b)))
-	case etrt.U16:
+	case U16:
 		return float64(le.Uint16(b))
-	case etrt.I32:
+	case I32:
 		return float64(int32(le.Uint32(b)))
-	case etrt.U32:
+	case U32:
 		return float64(le.Uint32(b))
-	case etrt.I64:
+	case I64:
 		return float64(int64(le.Uint64(b)))
-	case etrt.U64:
+	case U64:
 		return float64(le.Uint64(b))
-	case etrt.F32, etrt.Complex64:
+	case F32, Complex64:
 		return float64(math.Float32frombits(le.Uint32(b)))
-	case etrt.F64, etrt.Complex128:
+	case F64, Complex128:
 		return math.Float64frombits(le.Uint64(b))
-	case etrt.BF16:
+	case BF16:
 		return float64(math.Float32frombits(uint32(le.Uint16(b)) << 16))
-	case etrt.F16, etrt.ComplexHalf:
+	case F16, ComplexHalf:
 		return small(uint32(le.Uint16(b)), 5, 10, true)
-	case etrt.F8E5M2:
+	case F8E5M2:
 		return small(uint32(b[0]), 5, 2, true)
-	case etrt.F8E4M3:
+	case F8E4M3:
 		return small(uint32(b[0]), 4, 3, false)
 	}
 	return math.NaN()
@@ -192,4 +190,22 @@ func small(v uint32, e, m uint, infinities bool) float64 {
 		return sign * math.Ldexp(float64(man), 1-bias-int(m))
 	}
 	return sign * math.Ldexp(float64(man)+float64(uint32(1)<<m), exp-bias-int(m))
+}
+
+// Floats gives the elements in index order as float64s: of complex ones the real parts, of 64-bit integers beyond 2^53
+// without their low bits.
+func (t *Tensor) Floats() ([]float64, error) {
+	c, err := t.Contiguous()
+	if err != nil {
+		return nil, err
+	}
+	size := c.DType.Size()
+	if size == 0 {
+		return nil, fmt.Errorf("%s has no element size", c.DType)
+	}
+	out := make([]float64, 0, len(c.Data)/size)
+	for b := c.Data; len(b) >= size; b = b[size:] {
+		out = append(out, decode(c.DType, b[:size]))
+	}
+	return out, nil
 }
