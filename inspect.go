@@ -345,10 +345,10 @@ func (i *ModelInfo) WriteText(out io.Writer) error {
 			w.line("  size %s\t%s\t%s", s.Name, s.Range, hint)
 		}
 		for k, v := range m.Inputs {
-			w.line("  input %d\t%s\t%s\t%s", k, v.Name, v.typeText(), v.Path)
+			w.line("  input %d\t%s\t%s\t%s\t%s", k, v.Name, v.typeText(), v.Layout, v.Path)
 		}
 		for k, v := range m.Outputs {
-			w.line("  output %d\t%s\t%s", k, v.Name, v.typeText())
+			w.line("  output %d\t%s\t%s\t%s", k, v.Name, v.typeText(), v.Layout)
 		}
 		for _, mu := range m.Mutations {
 			w.line("  writes to\t%s\t%s", mu.Kind, mu.Target)
@@ -390,9 +390,6 @@ func (v ValueInfo) typeText() string {
 	s := v.Kind
 	if v.Kind == "tensor" {
 		s = v.DType + "[" + strings.Join(v.Shape, ", ") + "]"
-		if v.Layout != "contiguous" {
-			s += " " + v.Layout
-		}
 	} else if len(v.Shape) == 1 {
 		s += " " + v.Shape[0]
 	}

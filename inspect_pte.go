@@ -350,10 +350,10 @@ func (i *ProgramInfo) WriteText(out io.Writer) error {
 	for _, p := range i.Plans {
 		w.line("\nmethod %s\t%d instructions, %d values, planned memory %v", p.Name, len(p.Instructions), len(p.Values), p.Planned)
 		for k, v := range p.Inputs {
-			w.line("  input %d\t%s\t%s", k, v.Name, v.typeText())
+			w.line("  input %d\t%s\t%s\t%s", k, v.Name, v.typeText(), v.Layout)
 		}
 		for k, v := range p.Outputs {
-			w.line("  output %d\t%s\t%s", k, v.Name, v.typeText())
+			w.line("  output %d\t%s\t%s\t%s", k, v.Name, v.typeText(), v.Layout)
 		}
 		for _, c := range p.Kernels {
 			w.line("  %d\t%s", c.Count, c.Op)

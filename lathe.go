@@ -121,6 +121,13 @@ func Compile(ctx context.Context, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
+	var missing ir.Diags
+	for _, g := range prog.Methods {
+		missing = append(missing, missingData(g)...)
+	}
+	if err := missing.Err(); err != nil {
+		return nil, err
+	}
 	for _, g := range prog.Methods {
 		part, err := transform(ctx, g, backend, o)
 		if err != nil {
@@ -251,6 +258,20 @@ func load(o Options, rep *Report) (prog *ir.Program, closeAll func(), err error)
 		}
 	}
 	return prog, closeAll, nil
+}
+
+// missingData tells the weights that came without contents: IR text names them only.
+func missingData(g *ir.Graph) ir.Diags {
+	var ds ir.Diags
+	for _, in := range g.Inputs {
+		if in.Kind != ir.InputUser && in.Data == nil && in.Value.Type.IsTensor() {
+			ds = append(ds, &ir.Diag{
+				Code: "no-data", Node: in.Value.Name, Msg: fmt.Sprintf("the contents of %s %q are not known", in.Kind, in.Target), Entry: g.Entry,
+				Try: "compile the archive that the text was made from",
+			})
+		}
+	}
+	return ds
 }
 
 // bindDims narrows the ranges of symbols as the user asks.

@@ -30,6 +30,8 @@ type cli struct {
 
 	Compile    compileCmd    `cmd:"" help:"Compile .pt2 archives into a .pte program."`
 	Inspect    inspectCmd    `cmd:"" help:"Describe a .pt2, .ir or .pte file."`
+	Run        runCmd        `cmd:"" help:"Run a program on inputs, in the reference engine or in the stock runtime."`
+	Verify     verifyCmd     `cmd:"" help:"Evaluate a program at every step of a compile and name the first that differs."`
 	Opt        optCmd        `cmd:"" help:"Run passes over a program and print the IR."`
 	Ops        opsCmd        `cmd:"" help:"List the operators that Lathe knows, or tell all about one."`
 	Passes     passesCmd     `cmd:"" help:"List the passes, or the pipeline of a backend with the reasons for its order."`

@@ -1,0 +1,130 @@
+package lathe
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/lathe-ml/lathe/internal/etrt/ettest"
+	"github.com/lathe-ml/lathe/ir"
+	"github.com/lathe-ml/lathe/ir/op"
+	"github.com/lathe-ml/lathe/lower/program"
+	"github.com/lathe-ml/lathe/ops"
+	"github.com/lathe-ml/lathe/passes"
+)
+
+var llama = filepath.Join("testdata", "llama", "model.pt2")
+
+func verifyOptions(t *testing.T, path string) VerifyOptions {
+	t.Helper()
+	r, err := OpenRunner(t.Context(), path, RunOptions{Engine: EngineReference})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	in, err := r.Random(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return VerifyOptions{Compile: Options{Inputs: []Input{{Path: path}}, Backend: Portable}, Calls: [][]Value{in}, Seed: 1}
+}
+
+func TestVerify(t *testing.T) {
+	o := verifyOptions(t, llama)
+	steps, err := Verify(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := program.Pipeline()
+	if len(steps) != len(p)+2 || steps[0].Name != "import" || steps[len(steps)-1].Name != "runtime" {
+		t.Errorf("steps %v for %s", steps, p)
+	}
+	changed := 0
+	for _, s := range steps[1 : len(steps)-1] {
+		if !s.Unchanged {
+			changed++
+		}
+	}
+	if changed < 4 {
+		t.Errorf("%d passes changed the program", changed)
+	}
+	if steps[len(steps)-1].Skipped == "" {
+		t.Error("the runtime was not asked for")
+	}
+}
+
+func TestVerifyInRuntime(t *testing.T) {
+	o := verifyOptions(t, llama)
+	o.Runtime = ettest.Open(t)
+	steps, err := Verify(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if last := steps[len(steps)-1]; last.Name != "runtime" || last.Skipped != "" {
+		t.Errorf("last step %+v", last)
+	}
+}
+
+// A wrong rule is found, with the pass, the node and its line.
+func TestVerifyFindsAWrongRule(t *testing.T) {
+	o := verifyOptions(t, llama)
+	wrong := passes.Pass{Name: "wrong", Run: func(ctx *passes.Context, g *ir.Graph) error {
+		for n := range g.Nodes() {
+			if n.Op != ops.AtenSiluDefault {
+				continue
+			}
+			b, ok := ctx.Rewrite(n, "silu")
+			if !ok {
+				continue
+			}
+			g.Replace(n, op.AtenSigmoidDefault(b, n.In(0)))
+			return b.Err
+		}
+		return nil
+	}}
+	o.pipeline = append(program.Pipeline()[:3:3], append(passes.Pipeline{wrong}, program.Pipeline()[3:]...)...)
+	steps, err := Verify(t.Context(), o)
+	ds, ok := ir.AsDiags(err)
+	if !ok || len(ds) != 1 {
+		t.Fatalf("error %v", err)
+	}
+	d := ds[0]
+	if d.Code != "differs" || d.Op != "aten.sigmoid.default" || !strings.Contains(d.Msg, "after pass wrong") || !strings.Contains(d.Msg, "elements differ") {
+		t.Errorf("diagnostic %+v", d)
+	}
+	if f := d.Origin.Frame(); f == nil || f.Line == 0 || !strings.HasSuffix(f.File, ".py") {
+		t.Errorf("frame %+v", f)
+	}
+	if d.Origin.Module == "" {
+		t.Error("no module")
+	}
+	if got := steps[len(steps)-1].Name; got != "pass functionalize" {
+		t.Errorf("the last step that agreed is %s", got)
+	}
+}
+
+// A pass that breaks the graph's own rules is a bug, and the reproducer holds the graph before it.
+func TestBugHasAReproducer(t *testing.T) {
+	o := Options{Inputs: []Input{{Path: llama}}, Backend: Portable, Output: filepath.Join(t.TempDir(), "x.pte")}
+	boom := func(_ *passes.Context, p passes.Pass, _ *ir.Graph) error {
+		if p.Name == "decompose" {
+			panic("boom")
+		}
+		return nil
+	}
+	o.Hooks = []passes.Hook{{After: boom}}
+	_, err := Compile(t.Context(), o)
+	b, ok := err.(*BugError)
+	if !ok || b.Pass != "decompose" || b.Method != "forward" || !strings.Contains(b.Error(), "boom") {
+		t.Fatalf("error %v", err)
+	}
+	text := string(b.Reproducer([]string{"lathe", "compile"}, o))
+	for _, want := range []string{"lathe compile", "boom", "-- stack --", "-- in.ir --", "graph @forward", "--pipeline decompose"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the reproducer lacks %q", want)
+		}
+	}
+	if got, err := filepath.Glob(filepath.Join(filepath.Dir(o.Output), "*")); err != nil || len(got) > 0 {
+		t.Errorf("files left: %v, %v", got, err)
+	}
+}
