@@ -1,12 +1,19 @@
-# The usual entry points. Everything but `runtime` and `mlx` needs only Go.
+# The usual entry points. Only Go is needed for `build`, `test` and `demo`; with Python 3 and a C++ compiler the last two
+# use the stock ExecuTorch runtime, too, which they build on first use.
 
-.PHONY: build test runtime mlx cases
+.PHONY: build demo test runtime mlx cases fuzz bench
 
 build:
-	go build -o bin/lathe ./cmd/lathe
+	CGO_ENABLED=0 go build -o bin/lathe ./cmd/lathe
+
+# Compiles a small language model and runs it in the reference engine and in the ExecuTorch runtime.
+demo: build
+	@tools/oracle/et/try.sh
+	@tools/demo.sh
 
 test:
-	go test ./...
+	@tools/oracle/et/try.sh
+	go run ./tools/testrun $(if $(CI),-strict -allow 'LATHE_[A-Z_]+ is not set|does not name the folder|no cases') ./...
 
 # The stock ExecuTorch runtime as a program of its own (Python 3, g++ and pip's index): what compiled programs are run in.
 runtime:
@@ -17,5 +24,15 @@ mlx:
 	tools/oracle/mlx/setup.sh
 
 # Compiles and runs all handed cases and prints a line of counts per backend. LATHE_CASE_ARCHIVES is the folder they came in.
+LATHE_CASE_ARCHIVES ?= ../shared/cases
 cases:
-	go run ./tools/casecheck
+	go run ./tools/casecheck -archives $(LATHE_CASE_ARCHIVES)
+
+# Every fuzz target for a while.
+FUZZTIME ?= 30s
+fuzz:
+	tools/fuzz.sh $(FUZZTIME)
+
+# Times a compile against `cp` and, where it is installed, the official pipeline.
+bench:
+	go run ./bench
