@@ -160,15 +160,23 @@ func (t Type) NormStrides() []sym.Expr {
 	if t.Strides == nil {
 		return nil
 	}
-	plain, clamped := sym.Const(1), sym.Const(1)
+	want, or := sym.Const(1), sym.Const(1)
 	for i := len(t.Shape) - 1; i >= 0; i-- {
-		e := t.Shape[i]
-		if !e.IsConstValue(1) && !t.Strides[i].Equal(plain) && !t.Strides[i].Equal(clamped) {
+		e, st := t.Shape[i], t.Strides[i]
+		if e.IsConstValue(1) {
+			continue
+		}
+		switch {
+		case st.Equal(want):
+		case st.Equal(or):
+			want = or
+		default:
 			return t.Strides
 		}
-		if !e.IsConstValue(0) {
-			plain, clamped = sym.Mul(plain, e), sym.Mul(clamped, sym.Max(e, sym.Const(1)))
+		if e.IsConstValue(0) {
+			e = sym.Const(1)
 		}
+		want, or = sym.Mul(want, e), sym.Mul(want, sym.Max(e, sym.Const(1)))
 	}
 	return nil
 }

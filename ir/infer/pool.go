@@ -102,12 +102,11 @@ func (c *Call) adaptive() ir.Type {
 	shape := append([]sym.Expr(nil), x.Shape[:x.Rank()-n]...)
 	for i, e := range c.exprsN("output_size", n) {
 		if c.never(sym.Ge(e, sym.Const(0))) {
-			failf("output_size is %s", e)
+			failf("output_size[%d] is %s", i, e)
 		}
-		_ = i
 		shape = append(shape, e)
 	}
-	if n >= 2 && x.Rank() == n+2 {
+	if n == 2 && x.Rank() == n+2 {
 		return c.keepsFormat(x, shape)
 	}
 	return ir.TensorType(x.DType, shape...)

@@ -2,6 +2,7 @@ package infer
 
 import (
 	"math"
+	"strings"
 
 	"github.com/lathe-ml/lathe/ir"
 	"github.com/lathe-ml/lathe/ir/sym"
@@ -52,6 +53,11 @@ func inferUpsample(c *Call) ([]ir.Type, error) {
 	}
 	if n >= 2 {
 		return one(c.keepsFormat(x, shape))
+	}
+	if strings.Contains(c.Op.Info().Schema.Base, "nearest") && x.Strides != nil && c.has("scale_factors") {
+		// Torch's form with scales takes the operator apart: the nearest element is indexing: what is not indexed keeps its order.
+		st := x.Strides
+		return one(dense(x.DType, shape, c.strideOrder(shape, [][]sym.Expr{{st[0], st[1], {}}, {{}, {}, sym.Const(1)}})))
 	}
 	return one(ir.TensorType(x.DType, shape...))
 }
