@@ -242,7 +242,13 @@ func decompEmbeddingBag(d *Decomp) []*ir.Value {
 		work := d.opmath(rows)
 		y := d.mm(d.cast(in, work.Type.DType), work)
 		if mode == 1 {
-			count := d.sum(d.cast(in, work.Type.DType), true, 1)
+			counted := in
+			if boolArg(d.named("include_last_offset")) {
+				// PyTorch counts the last bag up to the end of the indices, whatever the last offset says.
+				past := d.and(d.eq(d.unsqueeze(d.arange(bags, ops.Int64), 1), d.sub(bag, 1)), d.ge(bag, bags))
+				counted = d.or(in, past)
+			}
+			count := d.sum(d.cast(counted, work.Type.DType), true, 1)
 			y = d.div(y, d.max(count, 1.0))
 		}
 		out[0] = d.cast(y, t)
