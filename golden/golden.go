@@ -212,13 +212,16 @@ func runFile(t *testing.T, path string, cfg Config) {
 			t.Fatal(err)
 		}
 	}
+	// Origins name the rules, and so operators that are gone.
+	body, _, _ := strings.Cut(got, "\nframe #")
+	body, _, _ = strings.Cut(body, "\nloc @")
 	for _, w := range s.want {
-		if !strings.Contains(got, w) {
+		if !strings.Contains(body, w) {
 			t.Errorf("the result has no %q", w)
 		}
 	}
 	for _, w := range s.not {
-		if strings.Contains(got, w) {
+		if strings.Contains(body, w) {
 			t.Errorf("the result has %q", w)
 		}
 	}
@@ -330,12 +333,26 @@ func Compare(a, b *ir.Graph, o Evaluation) error {
 			if err != nil {
 				return nil, nil, fmt.Errorf("call %d: %w", call, err)
 			}
+			// What aliases state or an input is overwritten by the next call.
+			keep := func(key string, v interp.Value) error {
+				if t, ok := v.(*interp.Tensor); ok {
+					c, err := interp.FromBytes(t.DType, t.Sizes, bytes.Clone(t.Bytes()))
+					if err != nil {
+						return err
+					}
+					v = c
+				}
+				outs[key] = v
+				return nil
+			}
 			for i, v := range res {
-				outs[fmt.Sprintf("call %d, output %d", call, i)] = v
+				if err := keep(fmt.Sprintf("call %d, output %d", call, i), v); err != nil {
+					return nil, nil, err
+				}
 			}
 			for i, v := range in {
-				if _, ok := v.(*interp.Tensor); ok {
-					outs[fmt.Sprintf("call %d, input %d after it", call, i)] = v
+				if err := keep(fmt.Sprintf("call %d, input %d after it", call, i), v); err != nil {
+					return nil, nil, err
 				}
 			}
 		}
