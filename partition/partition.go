@@ -335,7 +335,8 @@ func (d *divider) extract(nodes []*ir.Node, index int) *Region {
 	ret := g.Ret()
 	for i, o := range g.Outputs {
 		if v := ret.In(i); o.Kind == ir.OutputBufferMutation && owned[o.Target] {
-			outs = append(outs, ir.Output{Kind: ir.OutputBufferMutation, Target: to[o.Target.Value].Input})
+			// A buffer that is only ever overwritten is read by no node.
+			outs = append(outs, ir.Output{Kind: ir.OutputBufferMutation, Target: input(o.Target.Value).Input})
 			rets = append(rets, ir.Ref(to[v]))
 		}
 	}

@@ -108,11 +108,11 @@ func checkCase(t *testing.T, rt *Runtime, c *cases.Case) (more int) {
 			t.Logf("refused: %v", err)
 			return 0
 		}
-		t.Error(err)
+		t.Error(shorten(err))
 		return 0
 	}
 	for _, o := range rep.Outside {
-		t.Logf("outside: %s", o.Why)
+		t.Logf("outside: %.300s", o.Why)
 	}
 	m, err := measure(out)
 	if err != nil {
@@ -151,6 +151,15 @@ func checkCase(t *testing.T, rt *Runtime, c *cases.Case) (more int) {
 		t.Error(err)
 	}
 	return more
+}
+
+// shorten leaves the first few of many diagnostics.
+func shorten(err error) string {
+	lines := strings.Split(err.Error(), "\n")
+	if n := len(lines); n > 4 {
+		lines = append(lines[:4], fmt.Sprintf("and %d more", n-4))
+	}
+	return strings.Join(lines, "\n")
 }
 
 func fileThere(path string) bool {
