@@ -3,8 +3,8 @@ package passes
 // All lists the passes of this package in the order of their names.
 func All() []Pass {
 	return []Pass{
-		CanonicalizeCopies, CSE, DCE, Decompose, DropoutEval, FoldViews, Functionalize, InlineWrappers, RemoveAsserts, RemoveDetach,
-		RemoveNoops,
+		CanonicalizeCopies, CSE, DCE, Decompose, DropoutEval, FoldViews, Functionalize, InlineWrappers, RejectStaticCache, RemoveAsserts,
+		RemoveDetach, RemoveNoops,
 	}
 }
 

@@ -67,7 +67,8 @@ func plan(n *ir.Node) (emit, *ir.Diag) {
 		m.no("the delegate has no node for it")
 		return nil, m.why
 	}
-	if !m.types() {
+	// A rule of quantized weights looks at their constants itself: their element types never reach the delegate.
+	if _, quantized := quantRules[n.Op]; !quantized && !m.types() {
 		return nil, m.why
 	}
 	e := r(m)
