@@ -42,9 +42,11 @@ func evalEinsum(c *Call) ([]Value, error) {
 		if len(term) != ts[i].Rank() {
 			fail("einsum term %q of a tensor of %d dimensions", terms[i], ts[i].Rank())
 		}
+		for _, ch := range term {
+			count[ch]++
+		}
 		terms[i], ts[i] = takeDiagonals(term, ts[i])
 		for k, ch := range terms[i] {
-			count[ch]++
 			n := ts[i].Sizes[k]
 			if old, ok := size[ch]; ok && old != n && old != 1 && n != 1 {
 				fail("einsum dimension %c has sizes %d and %d", ch, old, n)

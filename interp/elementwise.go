@@ -88,9 +88,9 @@ var unaries = map[string]unary{
 	"rad2deg":    {f: func(x float64) float64 { return x * (180 / math.Pi) }},
 	"sinc":       {f: sinc},
 	"i0":         {f: besselI0},
-	"i0e":        {f: func(x float64) float64 { return besselI0(x) * math.Exp(-math.Abs(x)) }},
+	"i0e":        {f: func(x float64) float64 { return besselIe(0, x) }},
 	"i1":         {f: besselI1},
-	"i1e":        {f: func(x float64) float64 { return besselI1(x) * math.Exp(-math.Abs(x)) }},
+	"i1e":        {f: func(x float64) float64 { return besselIe(1, x) }},
 	"ndtr":       {f: func(x float64) float64 { return 0.5 * math.Erfc(-x/math.Sqrt2) }},
 	"ndtri":      {f: func(x float64) float64 { return -math.Sqrt2 * math.Erfcinv(2*x) }},
 	"log_ndtr":   {f: logNdtr},
@@ -184,13 +184,21 @@ func evalUnary(c *Call) ([]Value, error) {
 	switch classOf(t.DType) {
 	case classInt:
 		if u.i != nil {
-			if t.DType == ops.Bool && c.pure() == "bitwise_not" {
+			switch {
+			case t.DType == ops.Bool && c.pure() == "bitwise_not":
 				return one(fromInts(t.DType, t.Sizes, mapSlice(t.ints(), func(x int64) int64 { return 1 - x })))
+			case t.DType == ops.Bool && c.pure() == "square":
+				t = cast(t, ops.Int64)
 			}
 			return one(fromInts(t.DType, t.Sizes, mapSlice(t.ints(), u.i)))
 		}
 		return one(mapFloats(t, ops.Float32, u.f))
 	case classFloat:
+		if c.pure() == "ndtr" && half(t.DType) {
+			// PyTorch composes it of operators that round each.
+			r := halfRounder(t.DType)
+			u.f = func(x float64) float64 { return r(1+r(math.Erf(r(x/math.Sqrt2)))) / 2 }
+		}
 		if u.f != nil {
 			return one(mapFloats(t, t.DType, u.f))
 		}
@@ -355,6 +363,15 @@ func evalParamUnary(c *Call) ([]Value, error) {
 			}
 			return math.Log(x / (1 - x))
 		}
+		if half(d) { // rounded at each step
+			r, exact := halfRounder(d), f
+			f = func(x float64) float64 {
+				if eps >= 0 {
+					return exact(x)
+				}
+				return math.Log(r(x / r(1-x)))
+			}
+		}
 	case "nan_to_num":
 		if classOf(d) == classInt {
 			return one(t)
@@ -477,18 +494,18 @@ type binary struct {
 	// i is for integers, given the type they wrap to; nil means that they become floats.
 	i func(a, b int64, d DType) int64
 	z func(a, b complex128) complex128
-	// scalar tells that a 0-d operand of a half type's operation is not rounded to the half type.
+	// scalar tells that a 0-d second operand of a half type's operation is not rounded to the half type.
 	scalar bool
 }
 
 var binaries = map[string]binary{
 	"add": {
 		f: func(a, b float64) float64 { return a + b }, i: func(a, b int64, _ DType) int64 { return a + b },
-		z: func(a, b complex128) complex128 { return a + b }, scalar: true,
+		z: func(a, b complex128) complex128 { return a + b },
 	},
 	"sub": {
 		f: func(a, b float64) float64 { return a - b }, i: func(a, b int64, _ DType) int64 { return a - b },
-		z: func(a, b complex128) complex128 { return a - b }, scalar: true,
+		z: func(a, b complex128) complex128 { return a - b },
 	},
 	"mul": {
 		f: func(a, b float64) float64 { return a * b }, i: func(a, b int64, _ DType) int64 { return a * b },
@@ -525,9 +542,7 @@ var binaries = map[string]binary{
 	"zeta":          {f: zeta},
 	"igamma":        {f: func(a, x float64) float64 { p, _ := gammaInc(a, x); return p }},
 	"igammac":       {f: func(a, x float64) float64 { _, q := gammaInc(a, x); return q }},
-	"vadd": {
-		f: func(a, b float64) float64 { return a + b }, i: func(a, b int64, _ DType) int64 { return a + b }, scalar: true,
-	},
+	"vadd":          {f: func(a, b float64) float64 { return a + b }, i: func(a, b int64, _ DType) int64 { return a + b }},
 }
 
 // binaryNames maps operators to the function that computes them.
@@ -789,13 +804,10 @@ func half(d DType) bool { return d == ops.Float16 || d == ops.BFloat16 }
 
 // operands casts two operands to the type they are computed in.
 func operands(a, b *Tensor, d DType, keepScalar bool) (x, y *Tensor) {
-	conv := func(t *Tensor) *Tensor {
-		if keepScalar && half(d) && t.Rank() == 0 {
-			return cast(t, ops.Float32)
-		}
-		return cast(t, d)
+	if keepScalar && half(d) && b.Rank() == 0 {
+		return cast(a, d), cast(b, ops.Float32)
 	}
-	return conv(a), conv(b)
+	return cast(a, d), cast(b, d)
 }
 
 func (b binary) apply(x, y *Tensor, d DType) *Tensor {
@@ -867,8 +879,18 @@ func evalBinary(c *Call) ([]Value, error) {
 			r := halfRounder(d)
 			b.f = func(a, _ float64) float64 { return r(a*a) * a }
 		}
-	case "copysign", "atan2", "hypot", "xlogy", "logaddexp":
+	case "copysign", "atan2", "hypot", "logaddexp":
 		d = floatType(d)
+	case "xlogy":
+		if half(d) { // the logarithm is rounded, too
+			r := halfRounder(d)
+			b.f = func(p, q float64) float64 {
+				if p == 0 && !math.IsNaN(q) {
+					return 0
+				}
+				return p * r(math.Log(q))
+			}
+		}
 	}
 	if i := c.index("alpha"); i >= 0 {
 		switch classOf(d) {

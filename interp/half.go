@@ -91,7 +91,7 @@ func (f f8format) encode(v float64) uint8 {
 	if math.Signbit(v) {
 		sign, v = 0x80, -v
 	}
-	nan, over := sign|0x7f, sign|0x7f
+	nan, over := sign|0x7f, sign|0x7e // without infinities, what is too large becomes the largest
 	if f.ieee {
 		over = sign | 0x7c
 	}
@@ -104,14 +104,17 @@ func (f f8format) encode(v float64) uint8 {
 	if math.IsInf(v, 0) {
 		return over
 	}
+	if v == 0 {
+		if f.fnuz {
+			return 0
+		}
+		return sign
+	}
 	_, e := math.Frexp(v) // v = m * 2^e, m in [0.5, 1)
 	e = max(e-1, 1-f.bias)
 	code := math.RoundToEven(math.Ldexp(v, f.man-e)) // in units of the last place
-	if v == 0 {
-		code = 0
-	}
 	bits := int(code) + (e+f.bias-1)<<f.man
-	limit := 0x7f
+	limit := 0x7f // the NaN, where the top exponent holds numbers
 	if f.ieee {
 		limit = 0x7c
 	}

@@ -894,16 +894,19 @@ func evalEmbeddingBag(c *Call) ([]Value, error) {
 			}
 		}
 	}
+	// What PyTorch leaves in the other results depends on the path it takes.
 	it := idx.DType
-	mi := fromInts(it, []int64{bags, dimN}, maxAt)
-	if mode != 2 {
-		mi = NewTensor(it, 0)
-		if mode == 0 && c.base() != "embedding_bag" {
-			mi = NewTensor(it, bags)
+	where := fromInts(it, []int64{int64(len(ks))}, bagOf)
+	if mode == 0 {
+		clear(size)
+		if padIdx < 0 {
+			where = NewTensor(it, 0)
 		}
 	}
-	return []Value{
-		fromFloats(w.DType, []int64{bags, dimN}, out), fromInts(it, []int64{int64(len(ks))}, bagOf),
-		fromInts(it, []int64{bags}, size), mi,
-	}, nil
+	sizes := fromInts(it, []int64{bags}, size)
+	mi := compactCopy(sizes)
+	if mode == 2 {
+		mi = fromInts(it, []int64{bags, dimN}, maxAt)
+	}
+	return []Value{fromFloats(w.DType, []int64{bags, dimN}, out), where, sizes, mi}, nil
 }

@@ -458,7 +458,7 @@ func dims(ds []int64, rank int) []bool {
 // rng is the stream that the operator draws from: the session's, or a fixed one outside of sessions.
 func (c *Call) rng() *rng {
 	if c.run != nil {
-		return &c.run.s.rng
+		return c.run.s.rng
 	}
-	return &rng{}
+	return newRNG(0)
 }

@@ -324,8 +324,7 @@ func evalSample(c *Call) ([]Value, error) {
 	}
 	r := c.rng()
 	if s := c.optT(4); s != nil {
-		seeded := newRNG(uint64(s.ints()[0]))
-		r = &seeded
+		r = newRNG(uint64(s.ints()[0]))
 	}
 	red := logits.reduction(last, false)
 	at := make([]int64, red.outer)
@@ -357,7 +356,7 @@ func evalSample(c *Call) ([]Value, error) {
 		}
 		best, where := math.Inf(-1), int64(0)
 		for j, x := range scaled {
-			g := -math.Log(-math.Log(r.float()))
+			g := -math.Log(-math.Log(r.uniform(ops.Float32)))
 			if p[j] >= thresh && p[j] > 0 && x+g > best {
 				best, where = x+g, int64(j)
 			}

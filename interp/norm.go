@@ -288,6 +288,11 @@ func evalBatchNorm(c *Call) ([]Value, error) {
 		}
 	} else {
 		mean, variance, n := channelStats(t)
+		if half(sd) { // the statistics are rounded before they are used
+			r := halfRounder(sd)
+			mean = mapSlice(mean, r)
+			variance = mapSlice(variance, func(x float64) float64 { k := r(1 / math.Sqrt(x+eps)); return 1/(k*k) - eps })
+		}
 		if n <= 1 && c.base() == "batch_norm" {
 			fail("batch norm in training needs more than one value a channel")
 		}
@@ -373,6 +378,17 @@ func evalInstanceNorm(c *Call) ([]Value, error) {
 	rows := t.Sizes[0] * t.Sizes[1]
 	wide := cast(t, ops.Float64)
 	o, mean, rstd := layerNorm(wide, rows, numel(t.Sizes[2:]), nil, nil, eps)
+	if half(t.DType) && (w == nil || w.DType == t.DType) {
+		// It is a batch norm, whose statistics are rounded before they are used.
+		r := halfRounder(t.DType)
+		inner := numel(t.Sizes[2:])
+		v := slices.Clone(wide.floats())
+		for i := range v {
+			k := int64(i) / inner
+			v[i] = (v[i] - r(mean[k])) * r(rstd[k])
+		}
+		o = fromFloats(ops.Float64, t.Sizes, v)
+	}
 	wv, bv := optFloats(w), optFloats(b)
 	o = channelwise(o, t.DType, func(x float64, ch int) float64 {
 		if wv != nil {

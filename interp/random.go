@@ -7,24 +7,105 @@ import (
 	"github.com/lathe-ml/lathe/ops"
 )
 
-// rng is SplitMix64: small, and the same on every machine.
-type rng struct{ s uint64 }
-
-func newRNG(seed uint64) rng { return rng{seed} }
-
-func (r *rng) next() uint64 {
-	r.s += 0x9e3779b97f4a7c15
-	z := r.s
-	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
-	z = (z ^ z>>27) * 0x94d049bb133111eb
-	return z ^ z>>31
+// rng is PyTorch's generator on the CPU, the Mersenne Twister, so that a seed gives PyTorch's numbers where an operator draws
+// them one after the other.
+type rng struct {
+	mt   [624]uint32
+	i    int
+	next float64 // the second of a pair of normal numbers
+	has  bool
 }
 
-// float is uniform in [0, 1).
-func (r *rng) float() float64 { return float64(r.next()>>11) * 0x1p-53 }
+func newRNG(seed uint64) *rng {
+	r := &rng{i: 624}
+	r.mt[0] = uint32(seed)
+	for i := 1; i < len(r.mt); i++ {
+		r.mt[i] = 1812433253*(r.mt[i-1]^r.mt[i-1]>>30) + uint32(i)
+	}
+	return r
+}
+
+func (r *rng) bits32() uint32 {
+	const n, m = 624, 397
+	if r.i == n {
+		for k := range n {
+			y := r.mt[k]&0x80000000 | r.mt[(k+1)%n]&0x7fffffff
+			v := r.mt[(k+m)%n] ^ y>>1
+			if y&1 != 0 {
+				v ^= 0x9908b0df
+			}
+			r.mt[k] = v
+		}
+		r.i = 0
+	}
+	y := r.mt[r.i]
+	r.i++
+	y ^= y >> 11
+	y ^= y << 7 & 0x9d2c5680
+	y ^= y << 15 & 0xefc60000
+	return y ^ y>>18
+}
+
+func (r *rng) bits64() uint64 {
+	hi := uint64(r.bits32())
+	return hi<<32 | uint64(r.bits32())
+}
+
+// float is uniform in [0, 1) with all the bits of a float64.
+func (r *rng) float() float64 { return float64(r.bits64()&(1<<53-1)) * 0x1p-53 }
+
+// uniform is uniform in [0, 1) with the bits that a type holds.
+func (r *rng) uniform(d DType) float64 {
+	switch d {
+	case ops.Float64:
+		return r.float()
+	case ops.Float16:
+		return float64(r.bits32()&(1<<11-1)) * 0x1p-11
+	case ops.BFloat16:
+		return float64(r.bits32()&(1<<8-1)) * 0x1p-8
+	}
+	return float64(r.bits32()&(1<<24-1)) * 0x1p-24
+}
 
 func (r *rng) normal() float64 {
-	return math.Sqrt(-2*math.Log(1-r.float())) * math.Cos(2*math.Pi*r.float())
+	if r.has {
+		r.has = false
+		return r.next
+	}
+	u1 := r.float()
+	u2 := r.float()
+	rad, theta := math.Sqrt(-2*math.Log1p(-u2)), 2*math.Pi*u1
+	r.next, r.has = rad*math.Sin(theta), true
+	return rad * math.Cos(theta)
+}
+
+// normals fills v with standard normal numbers: PyTorch makes long runs in blocks of 16 from uniform ones.
+func (r *rng) normals(v []float64, d DType) {
+	if len(v) < 16 {
+		for i := range v {
+			v[i] = r.normal()
+		}
+		return
+	}
+	block := func(v []float64) {
+		for j := range 8 {
+			rad, theta := math.Sqrt(-2*math.Log(1-v[j])), 2*math.Pi*v[j+8]
+			v[j], v[j+8] = rad*math.Cos(theta), rad*math.Sin(theta)
+		}
+	}
+	for i := range v {
+		v[i] = r.uniform(d)
+	}
+	for i := 0; i+16 <= len(v); i += 16 {
+		block(v[i : i+16])
+	}
+	if len(v)%16 != 0 {
+		tail := v[len(v)-16:]
+		for i := range tail {
+			tail[i] = r.uniform(d)
+		}
+		block(tail)
+	}
 }
 
 // Random makes a tensor of numbers that depend on seed and name alone: floats uniform in [-1/2, 1/2), small integers, bools.
@@ -43,13 +124,14 @@ func Random(seed uint64, name string, d DType, sizes []int64) *Tensor {
 	case classComplex:
 		v := make([]complex128, n)
 		for i := range v {
-			v[i] = complex(r.float()-0.5, r.float()-0.5)
+			re := r.float() - 0.5
+			v[i] = complex(re, r.float()-0.5)
 		}
 		return fromComplexes(d, sizes, v)
 	}
 	v := make([]int64, n)
 	for i := range v {
-		v[i] = int64(r.next() >> 60) // 0 to 15
+		v[i] = int64(r.bits32() >> 28) // 0 to 15
 		if d == ops.Bool {
 			v[i] &= 1
 		}
@@ -90,16 +172,20 @@ func evalRandom(c *Call) ([]Value, error) {
 	num := func(arg string, def float64) float64 { return c.floatOr(c.index(arg), def) }
 	switch name {
 	case "rand", "rand_like":
-		return one(fillRandom(d, sizes, func(int) float64 { return below(r.float(), d) }))
+		return one(fillRandom(d, sizes, func(int) float64 { return r.uniform(d) }))
 	case "randn", "randn_like":
+		n := numel(sizes)
 		if d.IsComplex() {
-			v := make([]complex128, numel(sizes))
+			v, parts := make([]complex128, n), make([]float64, 2*n)
+			r.normals(parts, toReal(d))
 			for i := range v {
-				v[i] = complex(r.normal()*math.Sqrt(0.5), r.normal()*math.Sqrt(0.5))
+				v[i] = complex(parts[2*i]*math.Sqrt(0.5), parts[2*i+1]*math.Sqrt(0.5))
 			}
 			return one(fromComplexes(d, sizes, v))
 		}
-		return one(fillRandom(d, sizes, func(int) float64 { return r.normal() }))
+		v := make([]float64, n)
+		r.normals(v, d)
+		return one(fromFloats(d, sizes, v))
 	case "randint", "randint_like":
 		lo, hi := c.intOr(c.index("low"), 0), c.Int(c.index("high"))
 		return one(drawInts(r, d, sizes, lo, hi))
@@ -121,7 +207,7 @@ func evalRandom(c *Call) ([]Value, error) {
 		return one(drawInts(r, d, sizes, lo, hi))
 	case "uniform":
 		lo, hi := num("from", 0), num("to", 1)
-		return one(fillRandom(d, sizes, func(int) float64 { return lo + (hi-lo)*below(r.float(), d) }))
+		return one(fillRandom(d, sizes, func(int) float64 { return lo + (hi-lo)*r.uniform(d) }))
 	case "exponential":
 		l := num("lambd", 1)
 		return one(fillRandom(d, sizes, func(int) float64 { return -math.Log1p(-r.float()) / l }))
@@ -152,7 +238,9 @@ func evalRandom(c *Call) ([]Value, error) {
 			}
 			mean, std = spread("mean", mean), spread("std", std)
 		}
-		return one(fillRandom(d, sizes, func(i int) float64 { return mean(i) + std(i)*r.normal() }))
+		z := make([]float64, numel(sizes))
+		r.normals(z, d)
+		return one(fillRandom(d, sizes, func(i int) float64 { return mean(i) + std(i)*z[i] }))
 	case "poisson":
 		rate := like.floats()
 		return one(fillRandom(d, sizes, func(i int) float64 {
@@ -174,26 +262,17 @@ func reader(t *Tensor) func(i int) float64 {
 	return func(i int) float64 { return v[i] }
 }
 
-// below keeps a draw below one when it is rounded to a type.
-func below(x float64, d DType) float64 {
-	switch d {
-	case ops.Float16:
-		return math.Floor(x*(1<<11)) / (1 << 11)
-	case ops.BFloat16:
-		return math.Floor(x*(1<<8)) / (1 << 8)
-	case ops.Float64:
-		return x
-	}
-	return math.Floor(x*(1<<24)) / (1 << 24)
-}
-
 func drawInts(r *rng, d DType, sizes []int64, lo, hi int64) *Tensor {
 	if hi <= lo {
 		fail("random integers from %d to below %d", lo, hi)
 	}
 	v := make([]int64, numel(sizes))
 	for i := range v {
-		v[i] = lo + int64(r.next()%uint64(hi-lo))
+		if n := uint64(hi - lo); n >= 1<<32 {
+			v[i] = lo + int64(r.bits64()%n)
+		} else {
+			v[i] = lo + int64(uint64(r.bits32())%n)
+		}
 	}
 	return fromInts(d, sizes, v)
 }
@@ -205,8 +284,8 @@ func evalRandperm(c *Call) ([]Value, error) {
 	for i := range v {
 		v[i] = int64(i)
 	}
-	for i := len(v) - 1; i > 0; i-- {
-		j := int(r.next() % uint64(i+1))
+	for i := 0; i+1 < len(v); i++ {
+		j := i + int(r.bits32()%uint32(len(v)-i))
 		v[i], v[j] = v[j], v[i]
 	}
 	return one(fromInts(c.dtypeOr(c.index("dtype"), ops.Int64), []int64{n}, v))

@@ -197,7 +197,13 @@ func evalUpsample(c *Call) ([]Value, error) {
 		if out[k] <= 0 || space[k] <= 0 {
 			fail("resizing %v to %v", space, out)
 		}
-		v = resample(v, sizes, 2+k, resizeTaps(mode, space[k], out[k], align, scales[k]))
+		taps := resizeTaps(mode, space[k], out[k], align, scales[k])
+		if half(t.DType) && (mode == "cubic" || mode == "linear" && nd == 3) { // weights are kept in the tensor's type
+			for i := range taps {
+				taps[i].w = mapSlice(taps[i].w, halfRounder(t.DType))
+			}
+		}
+		v = resample(v, sizes, 2+k, taps)
 		sizes[2+k] = out[k]
 	}
 	return one(fromFloats(t.DType, sizes, slices.Clone(v)))

@@ -81,7 +81,7 @@ type Session struct {
 	opts  Options
 	state *State
 	plans map[*ir.Graph]*plan
-	rng   rng
+	rng   *rng
 }
 
 // plan is what is known of a graph before it runs: after which node each value is dead.

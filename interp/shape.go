@@ -474,9 +474,6 @@ func evalMeshgrid(c *Call) ([]Value, error) {
 		vs[i] = expandTo(reshape(t, s), sizes)
 	}
 	if xy {
-		for i := range vs {
-			vs[i] = transpose(vs[i], 0, 1)
-		}
 		vs[0], vs[1] = vs[1], vs[0]
 	}
 	return c.viewedList(vs)

@@ -14,8 +14,10 @@ func digamma(x float64) float64 {
 	switch {
 	case x == 0:
 		return math.Copysign(math.Inf(1), -x)
-	case math.IsInf(x, 1):
+	case math.IsInf(x, 1) || math.IsNaN(x):
 		return x
+	case math.IsInf(x, -1):
+		return math.NaN()
 	case x < 0:
 		if x == math.Floor(x) {
 			return math.NaN()
@@ -89,16 +91,19 @@ func sinc(x float64) float64 {
 // besselI sums the power series of the modified Bessel function of order k; past where it is accurate, the asymptotic one.
 func besselI(k int, x float64) float64 {
 	a := math.Abs(x)
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return math.NaN() // as PyTorch's product of an exponential and a rest has it
+	}
 	var v float64
 	if a < 30 {
 		term := 1.0
 		for i := 1; i <= k; i++ {
 			term *= a / 2 / float64(i)
 		}
-		for m := 1; ; m++ {
+		for m := 1; m < 500; m++ {
 			v += term
 			term *= a * a / 4 / float64(m) / float64(m+k)
-			if term < v*1e-18 {
+			if term <= v*1e-18 {
 				break
 			}
 		}
@@ -120,6 +125,14 @@ func besselI(k int, x float64) float64 {
 		return -v
 	}
 	return v
+}
+
+// besselIe is besselI times exp(-|x|).
+func besselIe(k int, x float64) float64 {
+	if math.IsInf(x, 0) {
+		return 0
+	}
+	return besselI(k, x) * math.Exp(-math.Abs(x))
 }
 
 func besselI0(x float64) float64 { return besselI(0, x) }

@@ -139,7 +139,7 @@ var custom = []ops.Row{
 		Schema: "llama::channelwise_gated_delta_rule(Tensor query, Tensor key, Tensor value, Tensor decay, Tensor beta, Tensor initial_state) -> (Tensor, Tensor)",
 		Doc:    "The gated delta rule with a decay for each channel.",
 		Infer:  "inferLlamaGatedDeltaRule",
-		Interp: "evalChannelwiseGatedDeltaRule",
+		Interp: "evalGatedDeltaRule",
 	},
 	{
 		Schema: "kvcache::update_and_attend(Tensor q, Tensor k, Tensor v, Tensor position, SymInt layer_id, float scale, ScalarType out_dtype) -> Tensor",

@@ -180,7 +180,7 @@ var quant = []ops.Row{
 		Schema: "quantized_decomposed::mixed_linear(Tensor input, Tensor weight, Tensor weight_scales, Tensor? weight_zero_points, ScalarType? dtype=None) -> Tensor",
 		Doc:    "input @ dequantized weight^T.",
 		Infer:  "inferMixedLinear",
-		Interp: "evalMixedLinear",
+		Interp: "evalMixedMm",
 		Decomp: "decompMixedLinear",
 		Kernel: "quantized_decomposed::mixed_linear.out",
 	},
