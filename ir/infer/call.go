@@ -302,13 +302,19 @@ func (c *Call) is(a sym.Expr, k int64) bool {
 	return c.holds(sym.Eq(a, sym.Const(k)))
 }
 
-// holds decides a predicate as torch's export does: what is proven, else what held for the sizes at export, else false.
-func (c *Call) holds(p sym.Expr) bool {
+// decide tells what a predicate is by proof, else by the sizes at export; known is false where both fail.
+func (c *Call) decide(p sym.Expr) (value, known bool) {
 	if v, ok := c.Syms().Prove(p); ok {
-		return v
+		return v, true
 	}
 	v, err := sym.EvalBool(p, c.Syms())
-	return err == nil && v
+	return v, err == nil
+}
+
+// holds decides a predicate as torch's export does: what is proven, else what held for the sizes at export, else false.
+func (c *Call) holds(p sym.Expr) bool {
+	v, known := c.decide(p)
+	return known && v
 }
 
 // never tells that a predicate is proven false.

@@ -396,22 +396,36 @@ func inferMovedim(c *Call) ([]ir.Type, error) {
 	return one(permuted(x, order))
 }
 
-// clampIndex is an index of a slice made non-negative and at most n.
+// clampIndex is an index of a slice made non-negative and at most n, as Python does. Where the ranges leave it open, the
+// sizes at export decide, as they did for torch.
 func (c *Call) clampIndex(e, n sym.Expr) sym.Expr {
-	if k, ok := e.IsConst(); ok {
-		if k < 0 {
-			if m, ok := n.IsConst(); ok {
-				return sym.Const(max(k+m, 0))
-			}
-			return c.simp(sym.Max(sym.Add(e, n), sym.Const(0)))
-		}
-		if k >= 1<<62 {
-			return n
-		}
-	} else if c.holds(sym.Lt(e, sym.Const(0))) {
-		e = sym.Max(sym.Add(e, n), sym.Const(0))
+	if k, ok := e.IsConst(); ok && k >= 1<<62 {
+		return n
 	}
-	return c.simp(sym.Min(e, n))
+	zero := sym.Const(0)
+	if neg, known := c.decide(sym.Lt(e, zero)); known && neg {
+		e = sym.Add(e, n)
+	} else if !known {
+		e = sym.Where(sym.Lt(e, zero), sym.Add(e, n), e)
+	}
+	return c.limit(e, zero, n)
+}
+
+// limit is e within [low, high].
+func (c *Call) limit(e, low, high sym.Expr) sym.Expr {
+	switch v, known := c.decide(sym.Lt(e, low)); {
+	case known && v:
+		return low
+	case !known:
+		e = sym.Max(e, low)
+	}
+	switch v, known := c.decide(sym.Gt(e, high)); {
+	case known && v:
+		return high
+	case !known:
+		e = sym.Min(e, high)
+	}
+	return c.simp(e)
 }
 
 // sliceOf is the type of a slice.
@@ -423,14 +437,11 @@ func (c *Call) sliceOf(x ir.Type, d int, start, end, step sym.Expr) ir.Type {
 	n := x.Shape[d]
 	s, e := c.clampIndex(start, n), c.clampIndex(end, n)
 	length := sym.Sub(e, s)
-	if c.never(sym.Ge(length, sym.Const(0))) {
+	switch neg, known := c.decide(sym.Lt(length, sym.Const(0))); {
+	case known && neg:
 		length = sym.Const(0)
-	} else if _, ok := length.IsConst(); !ok {
-		if v, known := c.Syms().Prove(sym.Ge(length, sym.Const(0))); !known || !v {
-			if !c.holds(sym.Ge(length, sym.Const(0))) {
-				length = sym.Max(length, sym.Const(0))
-			}
-		}
+	case !known:
+		length = sym.Max(length, sym.Const(0))
 	}
 	if k != 1 {
 		length = sym.FloorDiv(sym.Add(length, sym.Const(k-1)), step)
