@@ -236,8 +236,9 @@ func (m *method) upper(e sym.Expr) (most int64, dynamic bool) {
 	return min(r.Max, bounded.Max), true
 }
 
-// room is how many times larger than at export a size without a bound may be.
-const room = 2
+// A size without a bound may be three quarters larger than at export. Memory for the bound is kept from load on, whatever
+// the calls, so that more room costs everybody; whoever needs it says so with a bound.
+const roomNum, roomDen = 7, 4
 
 func (m *method) bound(name string) sym.Range {
 	r := m.g.Syms.SymRange(name)
@@ -248,7 +249,7 @@ func (m *method) bound(name string) sym.Range {
 	if !ok || !s.HasHint {
 		return r
 	}
-	r.Max = max(room*s.Hint, r.Min)
+	r.Max = max(s.Hint*roomNum/roomDen, r.Min)
 	m.assumed[name] = r.Max
 	return r
 }

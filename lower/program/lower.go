@@ -228,6 +228,7 @@ func (m *method) lower() {
 			m.written[o.Target] = true
 		}
 	}
+	m.g.Walk(m.sink)
 	for _, in := range m.g.Inputs {
 		m.input(in)
 	}

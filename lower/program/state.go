@@ -85,6 +85,8 @@ func init() {
 	} {
 		elementwise[name] = true
 	}
+	// Not element-wise, but each row is read in full before it is written.
+	elementwise["_softmax"] = true
 }
 
 // copiesFirst are kernels that begin by copying their first argument to the result.
