@@ -11,23 +11,32 @@ import (
 
 func controlRules() map[ops.ID]rule {
 	return map[ops.ID]rule{
-		ops.AtenItemDefault:                  item,
-		ops.AtenUnderLocalScalarDenseDefault: item,
+		ops.AtenItemDefault:                  itemRule,
+		ops.AtenUnderLocalScalarDenseDefault: itemRule,
 		ops.HigherOrderCondDefault:           cond,
 	}
 }
 
-// item is the only element of a tensor as a size.
-func item(m *match) emit {
+// itemRule is the only element of a tensor as a size.
+func itemRule(m *match) emit {
 	x, o := m.in(0), m.n.Out()
 	if o.Type.Kind != ir.KindInt {
 		return m.no("a %s that leaves the graph of tensors", o.Type.Kind)
 	}
-	return func(b *builder) {
-		vid := b.newVid()
-		b.emit(&mlx.ItemIntNode{X: b.raw(x), Out: vid})
-		b.vids[b.n.Out()] = vid
+	return func(b *builder) { b.vids[b.n.Out()] = b.item(b.raw(x)) }
+}
+
+// item is the value of a tensor's only element. The delegate reads 32 bits: what has less is widened first, of 64 these are
+// the low ones.
+func (b *builder) item(t mlx.Tid) mlx.Vid {
+	switch b.dtype(t) {
+	case ops.Int32, ops.Int64, ops.Uint32:
+	default:
+		t = b.cast(t, ops.Int32)
 	}
+	out := b.newVid()
+	b.emit(&mlx.ItemIntNode{X: t, Out: out})
+	return out
 }
 
 // cond runs one of two graphs.
@@ -56,8 +65,7 @@ func cond(m *match) emit {
 	operands := m.n.ArgNamed("operands").List()
 	return func(b *builder) {
 		n := b.n
-		flag := b.newVid()
-		b.emit(&mlx.ItemIntNode{X: b.in(pred.Value()), Out: flag})
+		flag := b.item(b.in(pred.Value()))
 		var outs []mlx.Tid
 		for i := range n.Outs {
 			outs = append(outs, b.out(i))

@@ -31,8 +31,10 @@ type builder struct {
 	consts  map[string]uint32
 	// transposes are matrices of the main chain by what they are the transpose of.
 	transposes map[uint32]mlx.Tid
-	inputs     []*mlx.SlotVariant
-	buffers    []uint32
+	// flags are tensors of one number whose value a slot holds as well.
+	flags   map[uint32]*mlx.IntOrVid
+	inputs  []*mlx.SlotVariant
+	buffers []uint32
 
 	numVids uint32
 	vids    map[*ir.Value]mlx.Vid
@@ -78,7 +80,7 @@ type castKey struct {
 
 func newBuilder(g *ir.Graph) *builder {
 	b := &builder{
-		g: g, bindings: g.Bindings(), of: map[*ir.Value]uint32{}, consts: map[string]uint32{}, vids: map[*ir.Value]mlx.Vid{}, transposes: map[uint32]mlx.Tid{},
+		g: g, bindings: g.Bindings(), of: map[*ir.Value]uint32{}, consts: map[string]uint32{}, vids: map[*ir.Value]mlx.Vid{}, transposes: map[uint32]mlx.Tid{}, flags: map[uint32]*mlx.IntOrVid{},
 		init: &chain{},
 	}
 	b.push(&chain{})

@@ -30,6 +30,7 @@ type packed struct {
 	low            int64     // the number that is stored as zero
 	ready          bool      // q's bytes are the words already
 	cross          bool      // scale and zero have groups first, rows second
+	summand        bool      // zero is added to a scaled number, not subtracted before
 	coarse         int64     // the group of scale and zero; a multiple of group
 }
 
@@ -408,7 +409,11 @@ func (p *packed) biasBytes(s []byte) ([]byte, error) {
 	}
 	out := make([]byte, 0, len(s))
 	for i, f := range scales {
-		e, _ := encode(d, ir.Float(f*(float64(p.low)-zeros[i])))
+		x := f * (float64(p.low) - zeros[i])
+		if p.summand {
+			x = f*float64(p.low) + zeros[i]
+		}
+		e, _ := encode(d, ir.Float(x))
 		out = append(out, e...)
 	}
 	return out, nil
