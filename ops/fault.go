@@ -42,6 +42,8 @@ const (
 	FaultMemoryFormat = "memory-format"
 	// FaultNonBlocking: non_blocking=True is refused.
 	FaultNonBlocking = "non-blocking"
+	// FaultNoResize: results keep the size they were planned with, so that a smaller actual size is refused.
+	FaultNoResize = "no-resize"
 	// FaultHost: copies between host buffers are refused.
 	FaultHost = "host"
 )

@@ -36605,7 +36605,7 @@ var kernels = []KernelInfo{
 	{
 		Kernel: Kernel{
 			DTypes: 15486,
-			Faults: []string{"channels-last"},
+			Faults: []string{"channels-last", "no-resize"},
 			Schema: "aten::split_copy.Tensor_out(Tensor self, SymInt split_size, int dim=0, *, Tensor(a!)[] out) -> ()",
 		},
 		Name: "aten::split_copy.Tensor_out",
@@ -37099,7 +37099,7 @@ var kernels = []KernelInfo{
 	{
 		Kernel: Kernel{
 			DTypes: 15486,
-			Faults: []string{"channels-last"},
+			Faults: []string{"channels-last", "no-resize"},
 			Schema: "aten::unbind_copy.int_out(Tensor self, int dim=0, *, Tensor(a!)[] out) -> ()",
 		},
 		Name: "aten::unbind_copy.int_out",

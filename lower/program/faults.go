@@ -130,6 +130,14 @@ var faults = map[string]func(n *ir.Node) string{
 		}
 		return ""
 	},
+	ops.FaultNoResize: func(n *ir.Node) string {
+		for _, o := range n.Outs {
+			if !o.Type.Static() {
+				return "it does not resize its results to sizes known at run time"
+			}
+		}
+		return ""
+	},
 	ops.FaultHost: func(*ir.Node) string { return "it copies to and from other devices only" },
 }
 

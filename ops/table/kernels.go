@@ -841,7 +841,7 @@ var Kernels = []ops.Kernel{
 	{
 		Schema: "aten::split_copy.Tensor_out(Tensor self, SymInt split_size, int dim=0, *, Tensor(a!)[] out) -> ()",
 		DTypes: ops.RealBool,
-		Faults: []string{ops.FaultChannelsLast},
+		Faults: []string{ops.FaultChannelsLast, ops.FaultNoResize},
 	},
 	{
 		Schema: "aten::split_with_sizes_copy.out(Tensor self, SymInt[] split_sizes, int dim=0, *, Tensor(a!)[] out) -> ()",
@@ -924,7 +924,7 @@ var Kernels = []ops.Kernel{
 	{
 		Schema: "aten::unbind_copy.int_out(Tensor self, int dim=0, *, Tensor(a!)[] out) -> ()",
 		DTypes: ops.RealBool,
-		Faults: []string{ops.FaultChannelsLast},
+		Faults: []string{ops.FaultChannelsLast, ops.FaultNoResize},
 	},
 	{
 		Schema: "aten::unfold_copy.out(Tensor self, int dimension, int size, int step, *, Tensor(a!) out) -> Tensor(a!)",
