@@ -9,414 +9,424 @@ import (
 	"github.com/lathe-ml/lathe/ops"
 )
 
-// Quantization written out in arithmetic. The order of operations, and the type that each is done in, is that of the
-// operators' definitions, since a rounding that falls the other way is an error of a whole step.
-
-// blocks is how a tensor is divided: the shape that has each divided dimension in two, which dimensions of it lie inside
-// a block, and the number of blocks along each dimension of the tensor.
-type blocks struct {
-	shape  []sym.Expr
-	inside []int
-	grid   []sym.Expr
-}
-
-func (d *Decomp) blocksOf(x *ir.Value, a ir.Arg) blocks {
-	sizes, ok := a.ExprList()
-	if !ok || len(sizes) != x.Type.Rank() {
-		panic(bail{})
-	}
-	var b blocks
-	for i, n := range x.Type.Shape {
-		k, constant := sizes[i].IsConst()
-		switch {
-		case constant && k == -1 || sizes[i].Equal(n):
-			b.inside = append(b.inside, len(b.shape))
-			b.shape, b.grid = append(b.shape, n), append(b.grid, one1)
-		case constant && k == 1:
-			b.shape, b.grid = append(b.shape, n), append(b.grid, n)
-		default:
-			g := sym.FloorDiv(n, sizes[i])
-			b.inside = append(b.inside, len(b.shape)+1)
-			b.shape, b.grid = append(b.shape, g, sizes[i]), append(b.grid, g)
-		}
-	}
-	return b
-}
-
-// spread gives a parameter that each block has one of the shape that broadcasts over the blocks.
-func (d *Decomp) spread(p *ir.Value, b blocks) *ir.Value {
-	shape := append([]sym.Expr(nil), b.shape...)
-	for _, i := range b.inside {
-		shape[i] = one1
-	}
-	return d.view(p, shape...)
-}
-
 func (d *Decomp) round(x *ir.Value) *ir.Value { return d.v(op.AtenRoundDefault(d.Builder, x)) }
 
-// present tells whether an optional tensor is there with elements.
-func present(a ir.Arg) *ir.Value {
+// intLimits are the least and the largest number of an integer type.
+func intLimits(t ir.DType) (lo, hi float64) {
+	bits := float64(8 * t.Size())
+	if t.IsSigned() {
+		return -math.Exp2(bits - 1), math.Exp2(bits-1) - 1
+	}
+	return 0, math.Exp2(bits) - 1
+}
+
+// param is a scale or zero point: a number, or a tensor that spreads over x along axis (or over everything).
+func (d *Decomp) param(a ir.Arg, axis, rank int) any {
 	v := a.Value()
 	if v == nil || !v.Type.IsTensor() {
-		return nil
+		return a
 	}
-	if n, ok := v.Type.Numel().IsConst(); ok && n == 0 {
-		return nil
+	if v.Type.Numel().IsConstValue(1) && axis < 0 {
+		return d.view(v)
 	}
-	return v
+	if axis < 0 {
+		return v
+	}
+	shape := make([]sym.Expr, rank)
+	for i := range shape {
+		shape[i] = one1
+	}
+	shape[axis] = v.Type.Numel()
+	return d.view(v, shape...)
 }
 
-// qrange is quant_min and quant_max, by default the range of the integer type.
-func (d *Decomp) qrange(t ir.DType) (lo, hi float64) {
-	switch {
-	case t.IsInt() && t.IsSigned():
-		hi = math.Ldexp(1, int(8*t.Size()-1)) - 1
-		lo = -hi - 1
-	case t.IsInt():
-		hi = math.Ldexp(1, int(8*t.Size())) - 1
-	case d.named("quant_min").IsNone() || d.named("quant_max").IsNone():
-		panic(bail{})
-	}
-	return floatArg(d.named("quant_min"), lo), floatArg(d.named("quant_max"), hi)
-}
-
-// number is a bound as Python has it: an integer where it is one.
-func number(f float64) any {
-	if f == math.Trunc(f) && math.Abs(f) < 1<<53 {
-		return int64(f)
-	}
-	return f
-}
-
-func (d *Decomp) dtypeArg(name string, none ir.DType) ir.DType {
-	if t, ok := d.named(name).DType(); ok {
-		return t
-	}
-	return none
-}
-
-// like gives x the shape of the node's result i.
-func (d *Decomp) like(x *ir.Value, i int) *ir.Value {
-	return d.view(x, d.N.Outs[i].Type.Shape...)
-}
-
-func decompQuantizeAffine(d *Decomp) []*ir.Value {
-	x, b := d.in(0), blocks{}
-	b = d.blocksOf(x, d.N.Arg(1))
-	lo, hi := d.qrange(d.dtypeArg("output_dtype", ops.Int8))
-	q := d.round(d.mul(d.view(x, b.shape...), d.div(1.0, d.spread(d.in(2), b))))
-	if z := present(d.N.Arg(3)); z != nil {
-		q = d.add(q, d.spread(z, b))
-	}
-	return d.back(d.like(d.clamp(q, number(lo), number(hi)), 0))
-}
-
-func decompDequantizeAffine(d *Decomp) []*ir.Value {
-	x := d.in(0)
-	b := d.blocksOf(x, d.N.Arg(1))
-	t := d.dtypeArg("output_dtype", ops.Float32)
-	v := d.cast(d.view(x, b.shape...), t)
-	if z := present(d.N.Arg(3)); z != nil {
-		v = d.sub(v, d.cast(d.spread(z, b), t))
-	}
-	return d.back(d.like(d.mul(v, d.spread(d.in(2), b)), 0))
-}
-
-func decompChooseQparamsAffine(d *Decomp) []*ir.Value {
-	x := d.in(0)
-	kind, _ := d.N.Arg(1).Str()
-	b := d.blocksOf(x, d.N.Arg(2))
-	lo, hi := d.qrange(d.dtypeArg("target_dtype", ops.Int8))
-	smallest := map[ir.DType]float64{ops.Float16: 0x1p-14, ops.Float64: 0x1p-1022}[x.Type.DType]
-	if smallest == 0 {
-		smallest = 0x1p-126
-	}
-	eps := floatArg(d.named("eps"), smallest)
-	v := d.view(x, b.shape...)
-	low, high := v, v
-	if len(b.inside) > 0 {
-		low, high = d.amin(v, true, b.inside...), d.amax(v, true, b.inside...)
-	}
-	low, high = d.min(low, 0), d.max(high, 0)
-	var scale, zero *ir.Value
-	zt := x.Type.DType
-	switch kind {
-	case "SYMMETRIC":
-		scale = d.max(d.div(d.max(d.neg(low), high), (hi-lo)/2), eps)
-	case "SYMMETRIC_NO_CLIPPING_ERR":
-		scale = d.max(d.max(d.div(low, lo), d.div(high, hi)), eps)
-	case "ASYMMETRIC":
-		scale = d.max(d.div(d.sub(high, low), hi-lo), eps)
-		zero = d.clamp(d.sub(number(lo), d.round(d.div(low, scale))), number(lo), number(hi))
-		zt = ops.Int32
-	default:
-		return nil
-	}
-	scale = d.cast(d.like(scale, 0), d.dtypeArg("scale_dtype", x.Type.DType))
-	zt = d.dtypeArg("zero_point_dtype", zt)
-	if zero == nil {
-		zero = d.full(number(math.Trunc((hi+lo+1)/2)), zt, d.N.Outs[1].Type.Shape...)
+// quantized is clamp(round(x/scale) + zero) in steps that multiply by the inverse scale, as PyTorch does.
+func (d *Decomp) quantized(x *ir.Value, scale, zero any, lo, hi any, t ir.DType) *ir.Value {
+	var inv any
+	if f, ok := d.arg(scale).Float(); ok {
+		inv = 1 / f
 	} else {
-		zero = d.cast(d.like(zero, 1), zt)
+		inv = d.reciprocal(d.opmath(d.arg(scale).Value()))
 	}
-	return []*ir.Value{scale, zero}
+	q := d.round(d.mul(x, inv))
+	if z := d.arg(zero); !z.IsNone() {
+		if isTensor(z) {
+			zero = d.cast(z.Value(), q.Type.DType)
+		}
+		q = d.add(q, zero)
+	}
+	return d.cast(d.clamp(q, lo, hi), t)
 }
 
-// quantize rounds x/scale + zero into the node's range. early adds the zero point before rounding, as the per-token and
-// per-group operators do.
-func (d *Decomp) quantize(x, inverse, zero any, early bool) *ir.Value {
-	q := d.mul(x, inverse)
-	if early {
-		q = d.round(d.add(q, zero))
-	} else {
-		q = d.add(d.round(q), zero)
+// dequantized is (q - zero) * scale in float32.
+func (d *Decomp) dequantized(q *ir.Value, scale, zero any, t ir.DType) *ir.Value {
+	x := d.cast(q, ops.Float32)
+	if z := d.arg(zero); !z.IsNone() {
+		if isTensor(z) {
+			zero = d.cast(z.Value(), ops.Float32)
+		}
+		x = d.sub(x, zero)
 	}
-	return d.clamp(q, d.named("quant_min"), d.named("quant_max"))
+	if isTensor(d.arg(scale)) {
+		scale = d.cast(d.arg(scale).Value(), ops.Float32)
+	}
+	return d.cast(d.mul(x, scale), t)
+}
+
+func (d *Decomp) qbounds() (lo, hi any, ok bool) {
+	a, okA := d.named("quant_min").Float()
+	b, okB := d.named("quant_max").Float()
+	return a, b, okA && okB
 }
 
 func decompQuantizePerTensor(d *Decomp) []*ir.Value {
 	x := d.opmath(d.in(0))
-	if !constantNumber(d.named("quant_min")) || !constantNumber(d.named("quant_max")) {
+	lo, hi, ok := d.qbounds()
+	if !ok {
 		return nil
 	}
-	var inverse, zero any = nil, d.N.Arg(2)
-	if s := d.N.Arg(1); isTensor(s) {
-		// The scale becomes a Python float and its inverse is taken in double precision.
-		inverse = d.cast(d.div(1.0, d.cast(d.flat(s.Value()), ops.Float64)), ops.Float32)
-		zero = d.flat(d.N.Arg(2).Value())
-	} else if f, ok := s.Float(); ok {
-		inverse = 1 / f
-	} else {
-		return nil
-	}
-	return d.back(d.like(d.quantize(x, inverse, zero, false), 0))
+	return one(d.quantized(x, d.param(d.N.Arg(1), -1, 0), d.param(d.N.Arg(2), -1, 0), lo, hi, d.N.Out().Type.DType))
 }
-
-func constantNumber(a ir.Arg) bool { _, ok := a.Float(); return ok }
-
-// flat is a tensor of one element without dimensions.
-func (d *Decomp) flat(x *ir.Value) *ir.Value { return d.view(x) }
 
 func decompDequantizePerTensor(d *Decomp) []*ir.Value {
-	t := d.N.Out().Type.DType
-	x := d.cast(d.in(0), t)
-	if s := d.N.Arg(1); isTensor(s) {
-		zero := d.flat(d.N.Arg(2).Value())
-		return d.back(d.mul(d.sub(x, d.cast(zero, t)), d.cast(d.flat(s.Value()), t)))
-	}
-	return d.back(d.mul(d.sub(x, d.N.Arg(2)), d.N.Arg(1)))
-}
-
-// channel gives a parameter a channel the shape that broadcasts over x.
-func (d *Decomp) channel(p, x *ir.Value, axis int) *ir.Value {
-	shape := make([]sym.Expr, x.Type.Rank())
-	for i := range shape {
-		shape[i] = one1
-	}
-	shape[axis] = x.Type.Shape[axis]
-	return d.view(p, shape...)
+	return one(d.dequantized(d.in(0), d.param(d.N.Arg(1), -1, 0), d.param(d.N.Arg(2), -1, 0), d.N.Out().Type.DType))
 }
 
 func decompQuantizePerChannel(d *Decomp) []*ir.Value {
 	x := d.opmath(d.in(0))
-	axis := d.dim(3, x)
-	return d.back(d.quantize(x, d.div(1.0, d.channel(d.in(1), x, axis)), d.channel(d.in(2), x, axis), false))
+	lo, hi, ok := d.qbounds()
+	if !ok {
+		return nil
+	}
+	axis, r := d.dim(3, x), x.Type.Rank()
+	return one(d.quantized(x, d.param(d.N.Arg(1), axis, r), d.param(d.N.Arg(2), axis, r), lo, hi, d.N.Out().Type.DType))
 }
 
 func decompDequantizePerChannel(d *Decomp) []*ir.Value {
-	x := d.in(0)
-	axis := d.dim(3, x)
-	v := d.cast(x, ops.Float32)
-	if z := present(d.N.Arg(2)); z != nil {
-		v = d.sub(v, d.cast(d.channel(z, x, axis), ops.Float32))
-	}
-	return d.back(d.mul(v, d.channel(d.in(1), x, axis)))
-}
-
-func decompQuantizePerToken(d *Decomp) []*ir.Value {
-	return d.back(d.quantize(d.in(0), d.div(1.0, d.in(1)), d.in(2), true))
-}
-
-func decompDequantizePerToken(d *Decomp) []*ir.Value {
-	v := d.sub(d.cast(d.in(0), ops.Float32), d.cast(d.in(2), ops.Float32))
-	return d.back(d.mul(v, d.in(1)))
-}
-
-// groupRows sees a matrix as rows of one group each; a group longer than a row that has one scale is the row.
-func (d *Decomp) groupRows(x, scales *ir.Value) *ir.Value {
-	size, ok := d.named("group_size").Int()
-	if !ok || x.Type.Rank() != 2 {
-		panic(bail{})
-	}
-	g := sym.Const(size)
-	if cols, ok := x.Type.Shape[1].IsConst(); ok && size > cols {
-		g = x.Type.Shape[1]
-	}
-	return d.view(x, sym.FloorDiv(x.Type.Numel(), g), g)
-}
-
-// column is a parameter a group, one a row.
-func (d *Decomp) column(p *ir.Value) *ir.Value { return d.view(p, p.Type.Numel(), one1) }
-
-func decompQuantizePerGroup(d *Decomp) []*ir.Value {
-	x, s := d.in(0), d.in(1)
-	q := d.quantize(d.groupRows(x, s), d.div(1.0, d.column(s)), d.column(d.in(2)), true)
-	return d.back(d.like(q, 0))
-}
-
-func decompDequantizePerGroup(d *Decomp) []*ir.Value {
-	x, s := d.in(0), d.in(1)
-	v := d.cast(d.groupRows(x, s), ops.Float32)
-	if z := present(d.N.Arg(2)); z != nil {
-		v = d.sub(v, d.cast(d.column(z), ops.Float32))
-	}
-	return d.back(d.like(d.mul(v, d.column(s)), 0))
-}
-
-func decompChooseQparams(d *Decomp) []*ir.Value {
-	x := d.in(0)
-	all := allDims(x.Type.Rank())
-	lo, hi := d.min(d.amin(x, false, all...), 0), d.max(d.amax(x, false, all...), 0)
-	qmin, qmax := floatArg(d.N.Arg(1), 0), floatArg(d.N.Arg(2), 0)
-	scale := d.max(d.div(d.sub(hi, lo), qmax-qmin), d.full(floatArg(d.N.Arg(3), 0), ops.Float32, one1))
-	zero := d.clamp(d.sub(qmin, d.round(d.div(lo, scale))), qmin, qmax)
-	return []*ir.Value{d.cast(d.like(scale, 0), ops.Float64), d.cast(d.like(zero, 1), ops.Int64)}
-}
-
-func decompChooseQparamsSymmetric(d *Decomp) []*ir.Value {
-	x := d.in(0)
-	all := allDims(x.Type.Rank())
-	lo, hi := d.min(d.amin(x, false, all...), 0), d.max(d.amax(x, false, all...), 0)
-	qmin, qmax := floatArg(d.N.Arg(1), 0), floatArg(d.N.Arg(2), 0)
-	scale := d.max(d.div(d.max(d.neg(lo), hi), (qmax-qmin)/2), d.full(floatArg(d.N.Arg(3), 0), ops.Float32, one1))
-	zero := 0
-	if t, _ := d.N.Arg(4).DType(); t == ops.Uint8 {
-		zero = 128
-	}
-	return []*ir.Value{d.cast(d.like(scale, 0), ops.Float64), d.full(zero, ops.Int64, d.N.Outs[1].Type.Shape...)}
-}
-
-func decompChooseQparamsPerToken(d *Decomp) []*ir.Value {
-	m := d.amax(d.abs(d.in(0)), true, d.in(0).Type.Rank()-1)
-	if m.Type.DType == ops.Float16 {
-		m = d.cast(m, ops.Float32)
-	}
-	s := d.div(d.max(m, 1e-5), 127)
-	return []*ir.Value{s, d.full(0, s.Type.DType, s.Type.Shape...)}
-}
-
-func decompChooseQparamsPerTokenAsymmetric(d *Decomp) []*ir.Value {
-	x := d.in(0)
-	last := x.Type.Rank() - 1
-	lo, hi := d.min(d.amin(x, true, last), 0), d.max(d.amax(x, true, last), 0)
-	scale := d.max(d.div(d.sub(hi, lo), 255.0), 0x1p-23)
-	dlo, dhi := d.div(lo, scale), d.div(hi, scale)
-	err := d.add(d.add(dlo, -128), d.add(dhi, 127))
-	z := d.where(d.gt(err, 0), d.sub(-128, dlo), d.sub(127, dhi))
-	z = d.round(d.clamp(z, -128, 127))
-	return []*ir.Value{d.cast(scale, ops.Float64), d.cast(z, ops.Int64)}
+	q := d.in(0)
+	axis, r := d.dim(3, q), q.Type.Rank()
+	return one(d.dequantized(q, d.param(d.N.Arg(1), axis, r), d.param(d.N.Arg(2), axis, r), d.N.Out().Type.DType))
 }
 
 func decompFakeQuantPerChannel(d *Decomp) []*ir.Value {
+	x := d.opmath(d.in(0))
+	lo, hi, ok := d.qbounds()
+	if !ok {
+		return nil
+	}
+	axis, r := d.dim(3, x), x.Type.Rank()
+	s, z := d.param(d.N.Arg(1), axis, r), d.param(d.N.Arg(2), axis, r)
+	return d.back(d.dequantized(d.quantized(x, s, z, lo, hi, ops.Float32), s, z, ops.Float32))
+}
+
+// grouped views x as rows of groups and a parameter as one for each.
+func (d *Decomp) grouped(x *ir.Value, size int64) (rows *ir.Value, param func(ir.Arg) any) {
+	n := sym.FloorDiv(x.Type.Numel(), sym.Const(size))
+	return d.view(x, n, sym.Const(size)), func(a ir.Arg) any {
+		if v := a.Value(); v != nil && v.Type.IsTensor() {
+			return d.view(v, n, one1)
+		}
+		return a
+	}
+}
+
+func decompQuantizePerGroup(d *Decomp) []*ir.Value {
+	x := d.opmath(d.in(0))
+	size, ok := d.named("group_size").Int()
+	lo, hi, okB := d.qbounds()
+	if !ok || !okB {
+		return nil
+	}
+	rows, param := d.grouped(x, size)
+	return one(d.view(d.quantized(rows, param(d.N.Arg(1)), param(d.N.Arg(2)), lo, hi, d.N.Out().Type.DType), x.Type.Shape...))
+}
+
+func decompDequantizePerGroup(d *Decomp) []*ir.Value {
 	x := d.in(0)
-	axis := d.dim(3, x)
-	s := d.channel(d.cast(d.in(1), ops.Float32), x, axis)
-	z := d.channel(d.cast(d.in(2), ops.Int32), x, axis)
-	q := d.quantize(x, d.div(1.0, s), z, false)
-	return d.back(d.mul(d.sub(q, z), s))
+	size, ok := d.named("group_size").Int()
+	if !ok {
+		return nil
+	}
+	rows, param := d.grouped(x, size)
+	return one(d.view(d.dequantized(rows, param(d.N.Arg(1)), param(d.N.Arg(2)), d.N.Out().Type.DType), x.Type.Shape...))
+}
+
+func decompQuantizePerToken(d *Decomp) []*ir.Value {
+	x := d.opmath(d.in(0))
+	lo, hi, ok := d.qbounds()
+	if !ok {
+		return nil
+	}
+	return one(d.quantized(x, d.in(1), d.in(2), lo, hi, d.N.Out().Type.DType))
+}
+
+func decompDequantizePerToken(d *Decomp) []*ir.Value {
+	return one(d.dequantized(d.in(0), d.in(1), d.in(2), d.N.Out().Type.DType))
+}
+
+// statistic is a parameter in the form of result i.
+func (d *Decomp) statistic(i int, v *ir.Value) *ir.Value {
+	t := d.N.Outs[i].Type
+	return d.view(d.cast(v, t.DType), t.Shape...)
+}
+
+func (d *Decomp) chooseQparams(symmetric bool) []*ir.Value {
+	x := d.opmath(d.in(0))
+	lo, hi, ok := d.qbounds()
+	eps, okE := d.N.Arg(3).Float()
+	if !ok || !okE {
+		return nil
+	}
+	qmin, qmax := lo.(float64), hi.(float64)
+	dims := allDims(x.Type.Rank())
+	mn, mx := d.min(d.amin(x, false, dims...), 0.0), d.max(d.amax(x, false, dims...), 0.0)
+	if symmetric {
+		scale := d.max(d.div(d.max(d.neg(mn), mx), (qmax-qmin)/2), eps)
+		zero := 0
+		if t, _ := d.N.Arg(4).DType(); t == ops.Uint8 {
+			zero = 128
+		}
+		z := d.N.Outs[1].Type
+		return []*ir.Value{d.statistic(0, scale), d.full(zero, z.DType, z.Shape...)}
+	}
+	scale := d.max(d.div(d.sub(mx, mn), qmax-qmin), eps)
+	zero := d.clamp(d.sub(qmin, d.round(d.div(mn, scale))), qmin, qmax)
+	return []*ir.Value{d.statistic(0, scale), d.statistic(1, zero)}
+}
+
+func decompChooseQparams(d *Decomp) []*ir.Value { return d.chooseQparams(false) }
+
+func decompChooseQparamsSymmetric(d *Decomp) []*ir.Value { return d.chooseQparams(true) }
+
+func decompChooseQparamsPerToken(d *Decomp) []*ir.Value {
+	x := d.opmath(d.in(0))
+	s := d.div(d.max(d.amax(d.abs(x), true, x.Type.Rank()-1), 1e-5), 127.0)
+	z := d.N.Outs[1].Type
+	return []*ir.Value{d.statistic(0, s), d.full(zeroOf(z.DType, 0), z.DType, z.Shape...)}
+}
+
+func decompChooseQparamsPerTokenAsymmetric(d *Decomp) []*ir.Value {
+	x := d.opmath(d.in(0))
+	last := x.Type.Rank() - 1
+	const qmin, qmax = -128.0, 127.0
+	lo, hi := d.min(d.amin(x, true, last), 0.0), d.max(d.amax(x, true, last), 0.0)
+	scale := d.max(d.div(d.sub(hi, lo), qmax-qmin), 0x1p-23)
+	a, b := d.div(lo, scale), d.div(hi, scale)
+	e := d.add(d.add(a, qmin), d.add(b, qmax))
+	zero := d.where(d.gt(e, 0.0), d.sub(qmin, a), d.sub(qmax, b))
+	zero = d.round(d.clamp(zero, qmin, qmax))
+	return []*ir.Value{d.statistic(0, scale), d.statistic(1, zero)}
 }
 
 func decompConvertElementType(d *Decomp) []*ir.Value { return d.back(d.in(0)) }
 
+// decompQuantizedAdd adds the numbers that two quantized tensors stand for.
 func decompQuantizedAdd(d *Decomp) []*ir.Value {
-	deq := func(x *ir.Value, scale, zero ir.Arg) *ir.Value {
-		return d.mul(d.sub(d.cast(x, ops.Float32), zero), scale)
-	}
-	s := deq(d.in(0), d.N.Arg(1), d.N.Arg(2))
-	if b := d.named("b"); isTensor(b) {
-		s = d.add(s, deq(b.Value(), d.named("b_scale"), d.named("b_zero_point")))
+	a := d.dequantized(d.in(0), d.N.Arg(1), d.N.Arg(2), ops.Float32)
+	var sum *ir.Value
+	if d.N.Info().Schema.Overload == "scalar" {
+		sum = d.add(a, d.named("b"))
 	} else {
-		s = d.add(s, b)
+		sum = d.add(a, d.dequantized(d.named("b").Value(), d.named("b_scale"), d.named("b_zero_point"), ops.Float32))
 	}
-	if d.N.Op == ops.QuantizedDecomposedAddReluDefault {
-		s = d.max(s, 0)
+	if d.N.Info().Schema.Base == "add_relu" {
+		sum = d.v(op.AtenReluDefault(d.Builder, sum))
 	}
-	scale, ok := d.named("out_scale").Float()
-	if !ok {
-		return nil
-	}
-	q := d.clamp(d.add(d.round(d.mul(s, 1/scale)), d.named("out_zero_point")), d.named("out_quant_min"), d.named("out_quant_max"))
-	return d.back(q)
+	return one(d.quantized(sum, d.named("out_scale"), d.named("out_zero_point"), d.named("out_quant_min"), d.named("out_quant_max"), d.N.Out().Type.DType))
 }
 
-// dequantizeRows makes numbers of integer rows with a scale, and maybe a zero point, for each group of a row.
-func (d *Decomp) dequantizeRows(w, scales, zeros *ir.Value, t ir.DType) *ir.Value {
-	r := w.Type.Rank()
-	cols := w.Type.Shape[r-1]
-	groups := one1
-	if scales.Type.Rank() == r {
-		groups = scales.Type.Shape[r-1]
+// spreadGroups dequantizes a matrix whose scales are one for each row, or for each group of a row.
+func (d *Decomp) spreadGroups(w, scales, zeros *ir.Value, t ir.DType) *ir.Value {
+	shape := w.Type.Shape
+	if scales.Type.Rank() == 1 {
+		scales = d.unsqueeze(scales, 1)
+		if zeros != nil {
+			zeros = d.unsqueeze(zeros, 1)
+		}
 	}
-	rows := append([]sym.Expr(nil), w.Type.Shape[:r-1]...)
-	v := d.cast(d.view(w, append(rows[:r-1:r-1], groups, sym.FloorDiv(cols, groups))...), ops.Float32)
-	par := append(rows[:r-1:r-1], groups, one1)
+	g := scales.Type.Shape[1]
+	x := d.view(w, shape[0], g, sym.FloorDiv(shape[1], g))
+	var z any = ir.None
 	if zeros != nil {
-		v = d.sub(v, d.cast(d.view(zeros, par...), ops.Float32))
+		z = d.unsqueeze(zeros, 2)
 	}
-	return d.cast(d.view(d.mul(v, d.view(scales, par...)), w.Type.Shape...), t)
-}
-
-func decompEmbeddingByte(d *Decomp) []*ir.Value {
-	idx := d.in(5)
-	flat := d.view(idx, idx.Type.Numel())
-	var zeros *ir.Value
-	if z := present(d.N.Arg(2)); z != nil {
-		zeros = d.take(z, 0, flat)
-	}
-	v := d.dequantizeRows(d.take(d.in(0), 0, flat), d.take(d.in(1), 0, flat), zeros, d.N.Out().Type.DType)
-	return one(d.like(v, 0))
+	return d.view(d.dequantized(x, d.unsqueeze(scales, 2), z, t), shape...)
 }
 
 func decompMixedMm(d *Decomp) []*ir.Value {
-	x, w := d.in(0), d.in(1)
-	v := d.cast(w, ops.Float32)
-	if z := present(d.N.Arg(3)); z != nil {
-		v = d.sub(v, d.cast(d.channel(z, w, 1), ops.Float32))
-	}
-	return d.back(d.matmul(x, d.cast(d.mul(v, d.channel(d.in(2), w, 1)), x.Type.DType)))
+	x := d.in(0)
+	w := d.spreadGroups(d.in(1), d.in(2), d.N.In(3), x.Type.DType)
+	return d.back(d.mm(x, w))
 }
 
 func decompMixedLinear(d *Decomp) []*ir.Value {
-	t := d.N.Out().Type.DType
-	var zeros *ir.Value
-	if z := present(d.N.Arg(3)); z != nil {
-		zeros = z
-	}
-	w := d.dequantizeRows(d.in(1), d.in(2), zeros, t)
-	return one(d.v(op.AtenLinearDefault(d.Builder, d.cast(d.in(0), t), w)))
+	x := d.in(0)
+	w := d.spreadGroups(d.in(1), d.in(2), d.N.In(3), x.Type.DType)
+	return d.back(d.linear(x, w, nil))
 }
 
-// nibbles gives the low and the high halves of bytes in turn along the last dimension, as integers.
-func (d *Decomp) nibbles(q *ir.Value) *ir.Value {
-	w := d.cast(q, ops.Int32)
-	if q.Type.DType != ops.Uint8 {
-		w = d.v(op.AtenBitwiseAndScalar(d.Builder, w, ir.Int(255)))
+func (d *Decomp) embeddingRows(unpack func(rows *ir.Value) *ir.Value) []*ir.Value {
+	w, scales, zeros, idx := d.in(0), d.in(1), d.N.In(2), d.named("indices").Value()
+	flat := d.view(idx, idx.Type.Numel())
+	rows := unpack(d.take(w, 0, flat))
+	s := d.take(scales, 0, flat)
+	var z *ir.Value
+	if zeros != nil {
+		z = d.take(zeros, 0, flat)
 	}
-	high := d.floorDiv(w, 16)
-	low := d.sub(w, d.mul(high, 16))
-	r := q.Type.Rank()
-	shape := append([]sym.Expr(nil), q.Type.Shape...)
-	shape[r-1] = sym.Mul(shape[r-1], sym.Const(2))
-	return d.view(d.stack(r, low, high), shape...)
+	out := d.N.Out().Type
+	return one(d.view(d.spreadGroups(rows, s, z, out.DType), out.Shape...))
 }
 
-func decompDequantizeInt4(d *Decomp) []*ir.Value {
-	size, ok := d.named("group_size").Int()
-	if !ok || d.in(0).Type.Rank() != 2 {
+func decompEmbeddingByte(d *Decomp) []*ir.Value {
+	return d.embeddingRows(func(rows *ir.Value) *ir.Value { return rows })
+}
+
+// nibbles unpacks numbers of the given bits from bytes, the first from the highest bits where high is set.
+func (d *Decomp) unpacked(rows *ir.Value, bits int, high bool) *ir.Value {
+	b := d.cast(rows, ops.Int32)
+	per := 8 / bits
+	var parts []*ir.Value
+	for i := range per {
+		k := i
+		if high {
+			k = per - 1 - i
+		}
+		p := b
+		if k > 0 {
+			p = d.floorDiv(p, int64(1)<<(k*bits))
+		}
+		parts = append(parts, d.v(op.AtenRemainderScalar(d.Builder, p, ir.Int(int64(1)<<bits))))
+	}
+	s := rows.Type.Shape
+	return d.view(d.stack(len(s), parts...), with(s, len(s)-1, sym.Mul(s[len(s)-1], sym.Const(int64(per))))...)
+}
+
+func decompEmbedding4bit(d *Decomp) []*ir.Value {
+	return d.embeddingRows(func(rows *ir.Value) *ir.Value { return d.sub(d.unpacked(rows, 4, true), 8) })
+}
+
+func decompEmbedding2bit(d *Decomp) []*ir.Value {
+	return d.embeddingRows(func(rows *ir.Value) *ir.Value { return d.sub(d.unpacked(rows, 2, false), 2) })
+}
+
+// blocks views x in the blocks of an affine scheme: the shape, and that of one parameter a block.
+func (d *Decomp) blocks(x *ir.Value, block ir.Arg) (shape, params []sym.Expr, reduced []int, ok bool) {
+	bs, isList := block.ExprList()
+	if !isList || len(bs) != x.Type.Rank() {
+		return nil, nil, nil, false
+	}
+	for i, b := range bs {
+		size := x.Type.Shape[i]
+		switch {
+		case b.IsConstValue(-1) || b.Equal(size):
+			reduced = append(reduced, len(shape))
+			shape, params = append(shape, size), append(params, one1)
+		case b.IsConstValue(1):
+			shape, params = append(shape, size), append(params, size)
+		default:
+			n := sym.FloorDiv(size, b)
+			reduced = append(reduced, len(shape)+1)
+			shape, params = append(shape, n, b), append(params, n, one1)
+		}
+	}
+	return shape, params, reduced, true
+}
+
+// zeroPoint is the argument as one for each block, none where there is none.
+func (d *Decomp) zeroPoint(i int, params []sym.Expr) any {
+	z := d.N.In(i)
+	if z == nil || z.Type.Numel().IsConstValue(0) {
+		return ir.None
+	}
+	return d.view(z, params...)
+}
+
+func decompDequantizeAffine(d *Decomp) []*ir.Value {
+	x := d.in(0)
+	shape, params, _, ok := d.blocks(x, d.N.Arg(1))
+	if !ok {
 		return nil
 	}
-	v := d.cast(d.nibbles(d.in(0)), ops.Float32)
-	g := d.view(v, sym.FloorDiv(v.Type.Numel(), sym.Const(size)), sym.Const(size))
-	par := func(p *ir.Value) *ir.Value { return d.column(d.swap(d.cast(p, ops.Float32), 0, 1)) }
-	return d.back(d.like(d.mul(d.sub(g, par(d.in(2))), par(d.in(1))), 0))
+	y := d.dequantized(d.view(x, shape...), d.view(d.in(2), params...), d.zeroPoint(3, params), d.N.Out().Type.DType)
+	return one(d.view(y, x.Type.Shape...))
 }
+
+// affineRange is quant_min and quant_max, by default the whole range of the type.
+func (d *Decomp) affineRange(t ir.DType) (lo, hi float64) {
+	lo, hi = intLimits(t)
+	return floatArg(d.named("quant_min"), lo), floatArg(d.named("quant_max"), hi)
+}
+
+func decompQuantizeAffine(d *Decomp) []*ir.Value {
+	in := d.in(0)
+	x := d.opmath(in)
+	shape, params, _, ok := d.blocks(x, d.N.Arg(1))
+	t := d.N.Out().Type.DType
+	if !ok || kindOf(t) != 1 {
+		return nil
+	}
+	lo, hi := d.affineRange(t)
+	q := d.quantized(d.view(x, shape...), d.view(d.in(2), params...), d.zeroPoint(3, params), lo, hi, t)
+	return one(d.view(q, x.Type.Shape...))
+}
+
+func decompChooseQparamsAffine(d *Decomp) []*ir.Value {
+	in := d.in(0)
+	x := d.opmath(in)
+	_, _, reduced, ok := d.blocks(x, d.N.Arg(2))
+	shape, _, _, _ := d.blocks(x, d.N.Arg(2))
+	target, okT := d.named("target_dtype").DType()
+	mapping, _ := d.named("mapping_type").Str()
+	if !ok || !okT || kindOf(target) != 1 {
+		return nil
+	}
+	lo, hi := d.affineRange(target)
+	tiny := map[ir.DType]float64{ops.Float16: 0x1p-14, ops.Float64: 0x1p-1022}[in.Type.DType]
+	if tiny == 0 {
+		tiny = 0x1p-126
+	}
+	eps := floatArg(d.named("eps"), tiny)
+	v := d.view(x, shape...)
+	mn, mx := d.min(d.amin(v, true, reduced...), 0.0), d.max(d.amax(v, true, reduced...), 0.0)
+	var scale, zero *ir.Value
+	switch mapping {
+	case "SYMMETRIC":
+		scale = d.max(d.div(d.max(d.neg(mn), mx), (hi-lo)/2), eps)
+		zero = d.full(math.Trunc((hi+lo+1)/2), scale.Type.DType, scale.Type.Shape...)
+	case "SYMMETRIC_NO_CLIPPING_ERR":
+		scale = d.max(d.max(d.div(mn, lo), d.div(mx, hi)), eps)
+		zero = d.full(math.Trunc((hi+lo+1)/2), scale.Type.DType, scale.Type.Shape...)
+	case "ASYMMETRIC":
+		scale = d.max(d.div(d.sub(mx, mn), hi-lo), eps)
+		zero = d.clamp(d.sub(lo, d.round(d.div(mn, scale))), lo, hi)
+	default:
+		return nil
+	}
+	return []*ir.Value{d.statistic(0, scale), d.statistic(1, zero)}
+}
+
+func decompIntMatmul(d *Decomp) []*ir.Value { return decompIntMm(d) }
+
+func decompIntScaledMm(d *Decomp) []*ir.Value {
+	y := d.v(op.AtenUnderIntMmDefault(d.Builder, d.in(0), d.in(1)))
+	s := d.in(2)
+	return d.back(d.mul(d.cast(y, s.Type.DType), s))
+}
+
+// decompDequantizeInt4 unpacks two numbers a byte, the first from the low half, with scales and zero points by group and
+// row.
+func decompDequantizeInt4(d *Decomp) []*ir.Value {
+	q := d.in(0)
+	size, ok := d.named("group_size").Int()
+	if !ok || q.Type.DType != ops.Uint8 {
+		return nil
+	}
+	w := d.cast(d.unpacked(q, 4, false), ops.Float32)
+	s := w.Type.Shape
+	g := d.view(w, s[0], sym.FloorDiv(s[1], sym.Const(size)), sym.Const(size))
+	param := func(i int) *ir.Value { return d.unsqueeze(d.swap(d.cast(d.in(i), ops.Float32), 0, 1), 2) }
+	return d.back(d.view(d.mul(d.sub(g, param(2)), param(1)), s...))
+}
+
+func decompMlxTestVadd(d *Decomp) []*ir.Value { return one(d.add(d.in(0), d.in(1))) }
