@@ -8,6 +8,7 @@ package interp
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/lathe-ml/lathe/ir"
 	"github.com/lathe-ml/lathe/ops"
@@ -67,16 +68,66 @@ func apply(c *Call) (outs []Value, err error) {
 		case *opError:
 			err = r
 		default:
-			err = &opError{fmt.Sprintf("internal error: %v", r)}
+			err = &opError{fmt.Sprintf("its arguments (%s) do not fit one another: %v", describeArgs(info, c.Args), r)}
 		}
 	}()
 	if level, n := unbatch(c.Args); level > 0 && info.Schema.NS != "torch._functorch.predispatch" {
 		return mapBatched(c, level, n)
 	}
-	if outs, err = fns[c.Op](c); err != nil || !info.Mutates {
-		return outs, err
+	if outs, err = fns[c.Op](c); err != nil {
+		return nil, err
 	}
-	return writeBack(c, info, outs)
+	if info.Mutates {
+		return writeBack(c, info, outs)
+	}
+	if !info.View && info.Schema.NS == "aten" && !aliases[info.Schema.Base] {
+		detach(c.Args, outs)
+	}
+	return outs, nil
+}
+
+// aliases are the operators whose result may be an argument although their schema does not say so: a later write to one
+// shows in the other, in PyTorch and here.
+var aliases = map[string]bool{
+	"dropout": true, "alpha_dropout": true, "feature_dropout": true, "feature_alpha_dropout": true, "type_as": true,
+	"atleast_1d": true, "atleast_2d": true, "atleast_3d": true, "meshgrid": true, "broadcast_tensors": true, "sum_to_size": true,
+	"_unsafe_view": true, "unsafe_chunk": true, "unsafe_split": true, "unsafe_split_with_sizes": true, "lift": true, "_to_cpu": true,
+}
+
+// detach gives results a storage of their own where a function handed an argument through.
+func detach(args, outs []Value) {
+	for i, o := range outs {
+		t, ok := o.(*Tensor)
+		if ok && sharesStorage(args, t.storage) {
+			outs[i] = compactCopy(t)
+		}
+	}
+}
+
+func sharesStorage(args []Value, s *Storage) bool {
+	for _, a := range args {
+		switch x := a.(type) {
+		case *Tensor:
+			if x.storage == s {
+				return true
+			}
+		case []Value:
+			if sharesStorage(x, s) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func describeArgs(info *ops.Info, args []Value) string {
+	var parts []string
+	for i, a := range args {
+		if a != nil {
+			parts = append(parts, info.Schema.Args[i].Name+" "+describe(a))
+		}
+	}
+	return strings.Join(parts, ", ")
 }
 
 // writeBack copies the results that stand for a written argument into it, and gives the argument in their place. A

@@ -377,14 +377,24 @@ func (c *Call) listArg(i int) []Value {
 	return l
 }
 
-// call runs a nested graph. Where a nested graph gives back what it was given, the result is a copy: torch forbids such
-// aliases.
+// call runs a nested graph.
 func (c *Call) call(g *ir.Graph, args []Value) ([]Value, error) {
 	if c.run == nil {
 		fail("%s needs a session to run its graph", c.base())
 	}
-	return c.run.graph(g, args)
+	outs, err := c.run.graph(g, args)
+	if err != nil {
+		return nil, &nestedError{err}
+	}
+	return outs, nil
 }
+
+// nestedError is of a node of a nested graph, which has said all: the node that holds the graph adds nothing.
+type nestedError struct{ err error }
+
+func (e *nestedError) Error() string { return e.err.Error() }
+
+func (e *nestedError) Unwrap() error { return e.err }
 
 // evalCond runs one of two graphs.
 func evalCond(c *Call) ([]Value, error) {

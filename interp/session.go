@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/lathe-ml/lathe/ir"
 	"github.com/lathe-ml/lathe/ir/sym"
@@ -531,8 +532,8 @@ func (r *run) node(n *ir.Node, env map[*ir.Value]Value) error {
 	}
 	outs, err := apply(c)
 	if err != nil {
-		if _, ok := ir.AsDiags(err); ok || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-			return err // of a node of a nested graph
+		if nested := (*nestedError)(nil); errors.As(err, &nested) {
+			return nested.err
 		}
 		return n.Diag("eval", err.Error(), "")
 	}
@@ -560,8 +561,16 @@ func describe(v Value) string {
 		return x.String()
 	case nil:
 		return "None"
+	case []Value:
+		parts := make([]string, len(x))
+		for i, e := range x {
+			parts[i] = describe(e)
+		}
+		return "[" + strings.Join(parts, ", ") + "]"
+	case *ir.Graph, *batched:
+		return kindName(v)
 	}
-	return fmt.Sprintf("%s %v", kindName(v), v)
+	return fmt.Sprint(v)
 }
 
 // bindResult gives symbols that first occur in the type of a result their value. In a nested graph that runs again they

@@ -174,10 +174,7 @@ func numel(sizes []int64) int64 {
 		if s < 0 {
 			fail("size %d of shape %v is negative", s, sizes)
 		}
-		if s == 0 {
-			return 0
-		}
-		if n > math.MaxInt64/s {
+		if s > 0 && n > math.MaxInt64/s {
 			fail("a tensor of shape %v is too large", sizes)
 		}
 		n *= s
@@ -374,6 +371,7 @@ func expandTo(t *Tensor, sizes []int64) *Tensor {
 			fail("shape %v does not broadcast to %v", t.Sizes, sizes)
 		}
 	}
+	numel(sizes) // no size is negative
 	return &Tensor{DType: t.DType, Sizes: slices.Clone(sizes), Strides: st, Offset: t.Offset, storage: t.storage}
 }
 

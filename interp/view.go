@@ -691,7 +691,7 @@ func evalViewAsComplex(c *Call) ([]Value, error) {
 	if last < 0 || t.Sizes[last] != 2 {
 		fail("view_as_complex of shape %v, whose last dimension is not 2", t.Sizes)
 	}
-	if classOf(t.DType) != classFloat {
+	if toReal(toComplex(t.DType)) != t.DType || classOf(t.DType) != classFloat {
 		fail("view_as_complex of %s", t.DType)
 	}
 	ok := t.Strides[last] == 1 && t.Offset%2 == 0
@@ -867,4 +867,21 @@ func evalCopy(c *Call) ([]Value, error) {
 	o := NewTensor(t.DType, t.Sizes...)
 	writeInto(o, src)
 	return one(o)
+}
+
+// evalResize gives a tensor another size over its storage, which grows where it is too small.
+func evalResize(c *Call) ([]Value, error) {
+	t := c.T(0)
+	sizes := slices.Clone(c.Ints(1))
+	need := (t.Offset + numel(sizes)) * t.DType.Size()
+	if int64(len(t.storage.b)) < need {
+		if need > maxBytes {
+			fail("a tensor of shape %v is too large", sizes)
+		}
+		b := alignedBytes(need)
+		copy(b, t.storage.b)
+		t.storage.b, t.storage.lent = b, false
+	}
+	t.Sizes, t.Strides = sizes, contiguous(sizes)
+	return one(t)
 }

@@ -870,6 +870,7 @@ var dispatch = [...]Fn{
 	ops.AtenRequiresGradInplaceDefault:                             evalAlias,
 	ops.AtenReshapeDefault:                                         evalView,
 	ops.AtenReshapeAsDefault:                                       evalReshapeAs,
+	ops.AtenResizeInplaceDefault:                                   evalResize,
 	ops.AtenResolveConjDefault:                                     evalAlias,
 	ops.AtenResolveNegDefault:                                      evalAlias,
 	ops.AtenRmsNormDefault:                                         evalRmsNorm,

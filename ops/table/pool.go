@@ -140,7 +140,6 @@ var pool = []ops.Row{
 		Doc:    "Maxima of windows at random places.",
 		DTypes: ops.Floats,
 		Infer:  "inferFractionalMaxPool",
-		Interp: "evalFractionalMaxPool2d",
 	},
 	{
 		Schema: "aten::max_unpool2d(Tensor self, Tensor indices, SymInt[2] output_size) -> Tensor",

@@ -636,7 +636,6 @@ var reduce = []ops.Row{
 		Doc:    "The exclusive or of the elements' bits.",
 		DTypes: ops.RealBool,
 		Infer:  "inferHashTensor",
-		Interp: "evalHashTensor",
 	},
 	{
 		Schema: "aten::sum_to_size(Tensor self, SymInt[] size) -> Tensor",
