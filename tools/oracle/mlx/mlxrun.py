@@ -98,6 +98,7 @@ class Graph:
         self.tensors = {}
         self.values = {}
         self.lasting = {}  # constants and mutable buffers
+        self.cache = {}  # keys and values by layer
         self.in_init = False
         names = {s["slot"]["idx"]: s["name"] for s in graph["named_slots"] or [] if s["slot"]["slot_type"] == "TensorSlot"}
         for tid in range(self.num_constants):
@@ -387,7 +388,24 @@ def sdpa(s, n):
 
 @node
 def update_and_attend(s, n):
-    raise Refused("the cache outside of the graph is the application's: no program runs alone with it")
+    # The cache is the application's. Here it keeps everything from position 0 on, as long as the program is loaded.
+    q, k, v, position = s.t(n["q"]), s.t(n["k"]), s.t(n["v"]), s.t(n["position"])
+    if n["layer_id"] is None or n["scale"] is None:
+        raise Refused("no layer or no scale")
+    if position.dtype not in (mx.int32, mx.int64):
+        raise Refused(f"a position of {position.dtype}")
+    start = int(position.flatten()[0].item())
+    old = s.cache.get(n["layer_id"])
+    if start:
+        if old is None or old[0].shape[2] < start:
+            raise Refused(f"position {start} is beyond what the cache holds")
+        k, v = (mx.concatenate([c[:, :, :start], x.astype(c.dtype)], axis=2) for c, x in zip(old, (k, v)))
+    s.cache[n["layer_id"]] = (k, v)
+    mask = "causal" if q.shape[2] > 1 else None
+    out = mx.fast.scaled_dot_product_attention(q, k.astype(q.dtype), v.astype(q.dtype), scale=number(n["scale"]), mask=mask)
+    if n["out_dtype"] is not None:
+        out = out.astype(dtype_of(n["out_dtype"]))
+    s.put(n["out"], out)
 
 
 def int_node(name, f):

@@ -492,6 +492,10 @@ func (m *method) kernel(in pte.KernelCall) error {
 		return err
 	}
 	for j, a := range idx {
+		if !scalar && !k.Schema.Args[j].Write {
+			// The wrapper leaves the result of a kernel without an out argument in the last argument's place.
+			continue
+		}
 		if err := m.changed(int(a), args[j], outs[j]); err != nil {
 			return fmt.Errorf("%s, argument %d: %w", name, j, err)
 		}
