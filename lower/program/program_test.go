@@ -298,6 +298,17 @@ graph @forward(%x: f32[s0] user, %n: i64[] user) -> (%1, %2, %3, %4) {
 		},
 	},
 	{
+		name: "parts of varying size",
+		ir: `sym s0 in [1, 6] hint 2
+graph @forward(%x: f32[s0, 2] user) -> (%1, %2) {
+  %1, %2 = aten.split_with_sizes.default(%x, split_sizes=[1, 1], dim=1): f32[s0, 1], f32[s0, 1]
+}`,
+		calls: []call{
+			{[]etrt.Value{f32([]int64{2, 2}, 1, 2, 3, 4)}, "float32[2 1](1 3); float32[2 1](2 4)"},
+			{[]etrt.Value{f32([]int64{1, 2}, 1, 2)}, "float32[1 1](1); float32[1 1](2)"},
+		},
+	},
+	{
 		name: "arithmetic on sizes",
 		ir: `sym s0 in [0, 20] hint 3
 sym s1 in [1, 20] hint 3
