@@ -6,6 +6,13 @@ import (
 	"github.com/lathe-ml/lathe/ops"
 )
 
+// inferSilu: silu takes complex numbers too.
+func inferSilu(c *Call) ([]ir.Type, error) {
+	x := c.x()
+	floating("self", x.DType)
+	return c.map1(x.DType, x)
+}
+
 func inferRelu(c *Call) ([]ir.Type, error) {
 	x := c.x()
 	noBool(x.DType)

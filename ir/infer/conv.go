@@ -68,10 +68,21 @@ func (c *Call) conv(p convParams) ([]ir.Type, error) {
 		}
 		shape = append(shape, c.simp(e))
 	}
-	if batch && (n == 2 || n == 3) && (c.suggestsChannelsLast(x) || c.suggestsChannelsLast(w)) {
-		return one(dense(x.DType, shape, channelsLastOrder(n+2)))
+	if n == 1 {
+		return one(ir.TensorType(x.DType, shape...))
 	}
-	return one(ir.TensorType(x.DType, shape...))
+	// A single sample is a batch of one.
+	if !batch {
+		x, shape = unsqueezed(x, 0), inserted(shape, 0, sym.Const(1))
+	}
+	t := ir.TensorType(x.DType, shape...)
+	if c.suggestsChannelsLast(x) || c.suggestsChannelsLast(w) {
+		t = dense(x.DType, shape, channelsLastOrder(n+2))
+	}
+	if !batch {
+		t = without(t, func(i int) bool { return i == 0 })
+	}
+	return one(t)
 }
 
 func (c *Call) weightDims() int {

@@ -1,6 +1,7 @@
 package infer
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/lathe-ml/lathe/ir"
@@ -58,7 +59,67 @@ func (c *Call) spectrum(kind string, x ir.Type, dims []int, sizes []sym.Expr) ([
 			}
 		}
 	}
-	return one(ir.TensorType(out, shape...))
+	return one(c.fftLayout(out, c.fftInput(x, dims, sizes), shape, dims, kind))
+}
+
+// fftInput is x cut or padded to the sizes of a transform.
+func (c *Call) fftInput(x ir.Type, dims []int, sizes []sym.Expr) ir.Type {
+	if sizes == nil {
+		return x
+	}
+	for i, d := range dims {
+		switch n := sizes[i]; {
+		case n.IsConstValue(-1) || c.eq(n, x.Shape[d]):
+		case c.holds(sym.Lt(n, x.Shape[d])):
+			x = c.sliceOf(x, d, sym.Const(0), n, sym.Const(1))
+		default:
+			shape := append([]sym.Expr(nil), x.Shape...)
+			shape[d] = n
+			x = c.keepsFormat(x, shape)
+		}
+	}
+	return x
+}
+
+// fftLayout: the transformed dimensions lie innermost, those of complex transforms by decreasing stride of the input.
+func (c *Call) fftLayout(d ops.DType, x ir.Type, shape []sym.Expr, dims []int, kind string) ir.Type {
+	st := strides(x)
+	byStride := func(ds []int) []int {
+		ds = slices.Clone(ds)
+		slices.SortStableFunc(ds, func(a, b int) int {
+			switch {
+			case c.holds(sym.Gt(st[a], st[b])):
+				return -1
+			case c.holds(sym.Lt(st[a], st[b])):
+				return 1
+			}
+			return 0
+		})
+		return ds
+	}
+	order := func(ds []int) []int {
+		var rest []int
+		for i := range shape {
+			if !slices.Contains(ds, i) {
+				rest = append(rest, i)
+			}
+		}
+		return append(byStride(rest), ds...)
+	}
+	if len(dims) == 0 {
+		return c.preserved(d, ir.Type{DType: d, Shape: shape, Strides: x.Strides})
+	}
+	last := dims[len(dims)-1]
+	switch kind {
+	case "rfft", "ihfft":
+		return dense(d, shape, order(append(byStride(dims[:len(dims)-1]), last)))
+	case "irfft", "hfft":
+		if len(dims) > 1 {
+			st = strides(dense(d, shape, order(byStride(dims[:len(dims)-1]))))
+		}
+		return dense(d, shape, order([]int{last}))
+	}
+	return dense(d, shape, order(byStride(dims)))
 }
 
 func (c *Call) transform() string { return strings.TrimPrefix(c.Op.Info().Schema.Base, "fft_") }
@@ -108,8 +169,8 @@ func inferFftC2C(c *Call) ([]ir.Type, error) {
 	if !x.DType.IsComplex() {
 		failf("self is %s, a complex type is needed", x.DType)
 	}
-	c.indexDims("dim", x)
-	return one(ir.TensorType(x.DType, x.Shape...))
+	ds, _ := c.indexDims("dim", x)
+	return one(c.fftLayout(x.DType, x, x.Shape, ds, "fft"))
 }
 
 func inferFftR2C(c *Call) ([]ir.Type, error) {
@@ -123,7 +184,7 @@ func inferFftR2C(c *Call) ([]ir.Type, error) {
 		l := ds[len(ds)-1]
 		shape[l] = c.bins(shape[l])
 	}
-	return one(ir.TensorType(toComplex(x.DType), shape...))
+	return one(c.fftLayout(toComplex(x.DType), x, shape, ds, "rfft"))
 }
 
 func inferFftC2R(c *Call) ([]ir.Type, error) {
@@ -136,7 +197,7 @@ func inferFftC2R(c *Call) ([]ir.Type, error) {
 	if len(ds) > 0 {
 		shape[ds[len(ds)-1]] = c.expr("last_dim_size")
 	}
-	return one(ir.TensorType(toReal(x.DType), shape...))
+	return one(c.fftLayout(toReal(x.DType), x, shape, ds, "irfft"))
 }
 
 func inferFftFreq(c *Call) ([]ir.Type, error) {
@@ -150,7 +211,7 @@ func inferFftFreq(c *Call) ([]ir.Type, error) {
 func inferFftShift(c *Call) ([]ir.Type, error) {
 	x := c.x()
 	c.dims("dim", x.Rank())
-	return c.map1(x.DType, x)
+	return one(ir.TensorType(x.DType, x.Shape...))
 }
 
 // inferStft: frequencies by frames; the frames lie one after the other in memory.

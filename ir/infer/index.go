@@ -162,7 +162,7 @@ func inferIndexCopy(c *Call) ([]ir.Type, error) {
 	x, s := c.x(), c.tensor("source")
 	sameDType("self", x, "source", s)
 	c.slices(x, s)
-	return one(c.preserved(x.DType, x))
+	return one(ir.TensorType(x.DType, x.Shape...))
 }
 
 // slices checks that source has self's shape but for dim, where it has one slice an index.
@@ -190,6 +190,9 @@ func inferIndexAdd(c *Call) ([]ir.Type, error) {
 	x, s := c.x(), c.tensor("source")
 	sameDType("self", x, "source", s)
 	c.slices(x, s)
+	if c.has("reduce") {
+		return one(ir.TensorType(x.DType, x.Shape...))
+	}
 	return one(c.preserved(x.DType, x))
 }
 
@@ -206,7 +209,9 @@ func inferIndexFill(c *Call) ([]ir.Type, error) {
 
 func inferGather(c *Call) ([]ir.Type, error) {
 	x, i := c.x(), c.tensor("index")
-	indexType("index", i.DType)
+	if !c.empty(i) {
+		indexType("index", i.DType)
+	}
 	d := c.dim("dim", x.Rank())
 	c.within(x, i, d, "self")
 	return one(ir.TensorType(x.DType, i.Shape...))
@@ -338,11 +343,7 @@ func inferMaskedFill(c *Call) ([]ir.Type, error) {
 			failf("value of type %s cannot be written to %s", v.dtype, x.DType)
 		}
 	}
-	shape := c.broadcast(x.Shape, m.Shape)
-	if len(shape) == x.Rank() && ir.EqualShape(shape, x.Shape) {
-		return one(c.preserved(x.DType, x))
-	}
-	return one(ir.TensorType(x.DType, shape...))
+	return one(ir.TensorType(x.DType, c.broadcast(x.Shape, m.Shape)...))
 }
 
 func (c *Call) count() sym.Expr { return c.fresh(sym.Range{Min: 0, Max: math.MaxInt64}) }
@@ -359,6 +360,9 @@ func inferMaskedSelect(c *Call) ([]ir.Type, error) {
 // inferNonzero: the real kernel's rows are strided by columns; torch's meta function says so too.
 func inferNonzero(c *Call) ([]ir.Type, error) {
 	x := c.x()
+	if c.empty(x) {
+		return one(ir.StaticType(ops.Int64, 0, int64(x.Rank())))
+	}
 	n, r := c.count(), sym.Const(int64(x.Rank()))
 	return one(ir.Type{DType: ops.Int64, Shape: []sym.Expr{n, r}, Strides: []sym.Expr{sym.Const(1), n}})
 }
@@ -395,7 +399,7 @@ func inferEmbeddingBag(c *Call) ([]ir.Type, error) {
 	if mode < 0 || mode > 2 {
 		failf("mode is %d; 0 (sum), 1 (mean) and 2 (max) are known", mode)
 	}
-	n := off.Shape[0]
+	n, all := off.Shape[0], off.Shape[0]
 	if c.bool("include_last_offset") {
 		n = c.simp(sym.Sub(n, sym.Const(1)))
 	}
@@ -403,15 +407,25 @@ func inferEmbeddingBag(c *Call) ([]ir.Type, error) {
 	if off.DType == ops.Int64 {
 		idx = ops.Int64
 	}
-	bag := ir.TensorType(idx, sym.Const(0))
-	if _, weighted := c.optTensor("per_sample_weights"); mode != 0 || weighted || c.has("padding_idx") && !c.arg("padding_idx").IsNone() {
-		bag = ir.TensorType(idx, i.Shape[0])
+	bag := ir.TensorType(idx, i.Shape[0])
+	if c.fastBags(w, mode) {
+		bag.Shape[0] = sym.Const(0)
 	}
 	largest := ir.TensorType(idx, n)
 	if mode == 2 {
 		largest = ir.TensorType(idx, n, w.Shape[1])
 	}
-	return []ir.Type{ir.TensorType(w.DType, n, w.Shape[1]), bag, ir.TensorType(idx, n), largest}, nil
+	return []ir.Type{ir.TensorType(w.DType, n, w.Shape[1]), bag, ir.TensorType(idx, all), largest}, nil
+}
+
+// fastBags tells when torch sums bags without remembering the bag of each index.
+func (c *Call) fastBags(w ir.Type, mode int64) bool {
+	_, weighted := c.optTensor("per_sample_weights")
+	if mode != 0 || w.DType != ops.Float32 && w.DType != ops.Float16 && (w.DType != ops.BFloat16 || weighted) || !c.is(strides(w)[1], 1) {
+		return false
+	}
+	pad, given := c.optInt("padding_idx")
+	return !given || pad < 0 && c.Op != ops.AtenEmbeddingBagPaddingIdx
 }
 
 func inferEmbeddingRenorm(c *Call) ([]ir.Type, error) { return one(c.x()) }

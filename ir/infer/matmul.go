@@ -92,9 +92,9 @@ func inferAddr(c *Call) ([]ir.Type, error) {
 	rank("vec2", b, 1)
 	x := c.x()
 	d := resultType(operand{dtype: x.DType, t: x}, operand{dtype: a.DType, t: a}, operand{dtype: b.DType, t: b})
-	t := ir.TensorType(d, a.Shape[0], b.Shape[0])
-	c.expandTo(x, t.Shape)
-	return one(t)
+	shape := []sym.Expr{a.Shape[0], b.Shape[0]}
+	c.expandTo(x, shape)
+	return one(c.elementwise(d, shape, operand{t: x}, operand{t: ir.TensorType(d, shape...)}))
 }
 
 func inferMv(c *Call) ([]ir.Type, error) {
@@ -468,7 +468,7 @@ func inferPairwiseDistance(c *Call) ([]ir.Type, error) {
 	if len(shape) == 0 {
 		failf("x1 and x2 have no dimensions")
 	}
-	d := floatOf(resultType(operand{dtype: a.DType, t: a}, operand{dtype: b.DType, t: b}))
+	d := toReal(floatOf(resultType(operand{dtype: a.DType, t: a}, operand{dtype: b.DType, t: b})))
 	return one(ir.TensorType(d, reduced(shape, []int{len(shape) - 1}, false, c.bool("keepdim"))...))
 }
 
@@ -535,9 +535,6 @@ func inferSolveTriangular(c *Call) ([]ir.Type, error) {
 	}
 	shape := append([]sym.Expr(nil), c.broadcast(a.Shape[:n-2], b.Shape[:m-2])...)
 	shape = append(shape, b.Shape[m-2:]...)
-	if !c.bool("left") {
-		return one(ir.TensorType(b.DType, shape...))
-	}
 	return one(columns(b.DType, shape))
 }
 

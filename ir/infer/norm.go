@@ -38,6 +38,9 @@ func (c *Call) channels(x ir.Type) sym.Expr {
 
 func inferBatchNorm(c *Call) ([]ir.Type, error) {
 	x := c.tensor("input")
+	if c.empty(x) {
+		return one(c.preserved(x.DType, x))
+	}
 	c.channels(x)
 	return one(c.normLayout(x))
 }
@@ -55,9 +58,9 @@ func inferNativeBatchNorm(c *Call) ([]ir.Type, error) {
 	} else if m, ok := c.optTensor("running_mean"); ok {
 		d = promote(d, m.DType)
 	}
-	stat := ir.TensorType(statType(d), n)
-	if !c.has("training") || !c.bool("training") {
-		stat = ir.TensorType(statType(d), sym.Const(0))
+	stat := ir.TensorType(d, n)
+	if c.has("training") && !c.bool("training") || c.Op == ops.AtenUnderNativeBatchNormLegitNoTrainingDefault {
+		stat = ir.TensorType(d, sym.Const(0))
 	}
 	return []ir.Type{c.normLayout(x), stat, stat}, nil
 }
@@ -136,7 +139,7 @@ func inferNativeGroupNorm(c *Call) ([]ir.Type, error) {
 	c.channelParam("bias", c.expr("C"))
 	c.same("input and N*C*HxW elements", x.Numel(), sym.Prod(n, c.expr("C"), c.expr("HxW")))
 	st := ir.TensorType(x.DType, n, g)
-	return []ir.Type{ir.TensorType(x.DType, x.Shape...), st, st}, nil
+	return []ir.Type{c.preserved(x.DType, x), st, st}, nil
 }
 
 func inferInstanceNorm(c *Call) ([]ir.Type, error) {
@@ -153,7 +156,7 @@ func inferRmsNorm(c *Call) ([]ir.Type, error) {
 	if w, ok := c.optTensor("weight"); ok {
 		xs = append(xs, operand{dtype: w.DType, t: w})
 	}
-	return one(c.elementwise(resultType(xs...), x.Shape, xs...))
+	return one(ir.TensorType(resultType(xs...), x.Shape...))
 }
 
 func inferFusedRmsNorm(c *Call) ([]ir.Type, error) {

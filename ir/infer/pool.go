@@ -57,7 +57,7 @@ func (c *Call) pooled(n int, dilated bool) ir.Type {
 		d := x.Rank() - n + i
 		shape[d] = c.poolSize(x.Shape[d], k[i], st[i], pad[i], dil[i], c.bool("ceil_mode"))
 	}
-	if n >= 2 && x.Rank() == n+2 {
+	if n == 2 && x.Rank() == 4 || n == 3 && dilated && x.Rank() == 5 {
 		return c.keepsFormat(x, shape)
 	}
 	return ir.TensorType(x.DType, shape...)
@@ -136,5 +136,5 @@ func inferMaxUnpool(c *Call) ([]ir.Type, error) {
 		failf("indices is %s, int64 is needed", i.DType)
 	}
 	shape := append(append([]sym.Expr(nil), x.Shape[:x.Rank()-n]...), c.exprsN("output_size", n)...)
-	return one(c.keepsFormat(x, shape))
+	return one(ir.TensorType(x.DType, shape...))
 }

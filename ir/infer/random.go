@@ -32,6 +32,9 @@ func inferRandUnary(c *Call) ([]ir.Type, error) {
 	if c.Op.Info().Mutates {
 		return one(x)
 	}
+	if c.Op == ops.AtenBernoulliDefault {
+		return one(ir.TensorType(x.DType, x.Shape...))
+	}
 	return one(c.preserved(x.DType, x))
 }
 
@@ -42,11 +45,11 @@ func inferNormal(c *Call) ([]ir.Type, error) {
 	a, b := c.operand("mean"), c.operand("std")
 	switch {
 	case a.number:
-		return one(c.preserved(b.dtype, b.t))
+		return one(ir.TensorType(b.dtype, b.t.Shape...))
 	case b.number:
-		return one(c.preserved(a.dtype, a.t))
+		return one(ir.TensorType(a.dtype, a.t.Shape...))
 	}
-	return c.mapN(resultType(a, b), a, b)
+	return one(ir.TensorType(a.dtype, c.broadcast(a.t.Shape, b.t.Shape)...))
 }
 
 func inferMultinomial(c *Call) ([]ir.Type, error) {

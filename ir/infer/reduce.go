@@ -260,7 +260,7 @@ func inferQuantile(c *Call) ([]ir.Type, error) {
 func inferCumsum(c *Call) ([]ir.Type, error) {
 	x := c.x()
 	c.dim("dim", x.Rank())
-	return c.map1(c.dtypeOr("dtype", sumType(x.DType)), x)
+	return one(ir.TensorType(c.dtypeOr("dtype", sumType(x.DType)), x.Shape...))
 }
 
 func inferCummax(c *Call) ([]ir.Type, error) {
@@ -337,5 +337,9 @@ func inferHashTensor(c *Call) ([]ir.Type, error) { return one(c.reduce(ops.Uint6
 
 func inferSumToSize(c *Call) ([]ir.Type, error) {
 	x := c.x()
-	return one(ir.TensorType(x.DType, c.exprs("size")...))
+	size := c.exprs("size")
+	if ir.EqualShape(size, x.Shape) {
+		return one(x)
+	}
+	return one(ir.TensorType(sumType(x.DType), size...))
 }

@@ -253,18 +253,15 @@ func inferRot90(c *Call) ([]ir.Type, error) {
 	if len(ds) != 2 || x.Rank() < 2 {
 		failf("dims has to name two dimensions")
 	}
-	t := ir.TensorType(x.DType, x.Shape...)
-	if k := ((c.int("k") % 4) + 4) % 4; k%2 == 1 {
-		t = swapped(x, ds[0], ds[1])
-		t.Strides = nil
-		// A transposed flip keeps the transposition's strides.
-		t = swapped(ir.TensorType(x.DType, x.Shape...), ds[0], ds[1])
-		if k == 1 {
-			return one(t)
-		}
-		return one(c.preserved(x.DType, t))
+	switch (c.int("k")%4 + 4) % 4 {
+	case 1:
+		return one(swapped(c.preserved(x.DType, x), ds[0], ds[1]))
+	case 2:
+		return one(c.preserved(x.DType, x))
+	case 3:
+		return one(c.preserved(x.DType, swapped(x, ds[0], ds[1])))
 	}
-	return one(t)
+	return one(ir.TensorType(x.DType, x.Shape...))
 }
 
 // padded is x with amounts added from the last dimension on.
@@ -555,7 +552,8 @@ func inferDiff(c *Call) ([]ir.Type, error) {
 	}
 	shape := append([]sym.Expr(nil), x.Shape...)
 	shape[d] = c.simp(sym.Max(sym.Sub(n, c.expr("n")), sym.Const(0)))
-	return one(ir.TensorType(x.DType, shape...))
+	// The difference of two slices lies as they do.
+	return one(c.preserved(x.DType, ir.Type{DType: x.DType, Shape: shape, Strides: x.Strides}))
 }
 
 // window is the number of places of a kernel.
@@ -613,8 +611,8 @@ func inferPadSequence(c *Call) ([]ir.Type, error) {
 
 func inferCross(c *Call) ([]ir.Type, error) {
 	a, b := c.x(), c.tensor("other")
-	return c.mapN(resultType(operand{dtype: a.DType, t: a}, operand{dtype: b.DType, t: b}), operand{dtype: a.DType, t: a},
-		operand{dtype: b.DType, t: b})
+	d := resultType(operand{dtype: a.DType, t: a}, operand{dtype: b.DType, t: b})
+	return one(ir.TensorType(d, c.broadcast(a.Shape, b.Shape)...))
 }
 
 func inferVander(c *Call) ([]ir.Type, error) {

@@ -88,5 +88,9 @@ func inferUniqueDim(c *Call) ([]ir.Type, error) {
 	}
 	inv := []sym.Expr{shape[d]}
 	shape[d] = n
+	if c.Op == ops.AtenUniqueDimDefault {
+		// Inverse indices and counts are given whatever was asked for.
+		return []ir.Type{ir.TensorType(x.DType, shape...), ir.TensorType(ops.Int64, inv...), ir.TensorType(ops.Int64, n)}, nil
+	}
 	return c.uniqueTypes(ir.TensorType(x.DType, shape...), n, inv), nil
 }

@@ -158,7 +158,7 @@ func inferFlatten(c *Call) ([]ir.Type, error) {
 
 func inferRavel(c *Call) ([]ir.Type, error) {
 	x := c.x()
-	return one(c.reshape(x, []sym.Expr{x.Numel()}))
+	return one(ir.TensorType(x.DType, x.Numel()))
 }
 
 func inferUnflatten(c *Call) ([]ir.Type, error) {

@@ -82,7 +82,7 @@ var activation = []ops.Row{
 		Schema: "aten::silu(Tensor self) -> Tensor",
 		Doc:    "x * sigmoid(x).",
 		DTypes: ops.Floats | ops.Complex,
-		Infer:  "inferFloatOnly",
+		Infer:  "inferSilu",
 		Interp: "evalUnary",
 		Decomp: "decompSilu",
 	},
@@ -90,7 +90,7 @@ var activation = []ops.Row{
 		Schema: "aten::silu_(Tensor(a!) self) -> Tensor(a!)",
 		Doc:    "x * sigmoid(x), written to self.",
 		DTypes: ops.Floats | ops.Complex,
-		Infer:  "inferFloatOnly",
+		Infer:  "inferSilu",
 		Interp: "evalUnary",
 	},
 	{
