@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"html/template"
 	"path/filepath"
 	"strings"
+	"text/template"
 
 	"github.com/lathe-ml/lathe/partition"
 )
@@ -165,15 +165,15 @@ func (f *reportFile) markdown(b *bytes.Buffer) {
 }
 
 var reportPage = template.Must(template.New("report").Funcs(template.FuncMap{"size": sizeText}).Parse(`<!doctype html>
-<html lang="en"><meta charset="utf-8"><title>{{.Output}}</title>
+<html lang="en"><meta charset="utf-8"><title>{{html .Output}}</title>
 <style>body{font:15px/1.5 system-ui,sans-serif;margin:2em auto;max-width:70em;padding:0 1em;color:#222}table{border-collapse:collapse;margin:.5em 0}
 td,th{border:1px solid #ccc;padding:.2em .6em;text-align:left;vertical-align:top}code{font-family:ui-monospace,monospace}.note{color:#666}</style>
-<h1>{{.Output}}</h1><p>Backend {{.Backend}}, {{size .Bytes}}.</p>
-{{range .Notes}}<p class="note">{{.}}</p>{{end}}
-{{define "ops"}}<table><tr><th>op<th>count{{range .}}<tr><td><code>{{.Op}}</code><td>{{.Count}}{{end}}</table>{{end}}
-{{define "nodes"}}<table><tr><th>op<th>where<th>why<th>try{{range .}}<tr><td><code>{{.Op}}</code><td>{{.Where}} {{.Module}}<td>{{.Why}}<td>{{.Try}}{{end}}</table>{{end}}
-{{range .Methods}}<h2>Method {{.Name}}</h2><p>{{.Instructions}} instructions, {{size .Planned}} planned.</p>{{template "ops" .Kernels}}{{end}}
-{{range .Regions}}<h2>Region {{.Name}}</h2>{{template "ops" .Ops}}{{if .Ends}}<p>It ends at:</p>{{template "nodes" .Ends}}{{end}}{{end}}
+<h1>{{html .Output}}</h1><p>Backend {{html .Backend}}, {{size .Bytes}}.</p>
+{{range .Notes}}<p class="note">{{html .}}</p>{{end}}
+{{define "ops"}}<table><tr><th>op<th>count{{range .}}<tr><td><code>{{html .Op}}</code><td>{{html .Count}}{{end}}</table>{{end}}
+{{define "nodes"}}<table><tr><th>op<th>where<th>why<th>try{{range .}}<tr><td><code>{{html .Op}}</code><td>{{html .Where}} {{html .Module}}<td>{{html .Why}}<td>{{html .Try}}{{end}}</table>{{end}}
+{{range .Methods}}<h2>Method {{html .Name}}</h2><p>{{html .Instructions}} instructions, {{size .Planned}} planned.</p>{{template "ops" .Kernels}}{{end}}
+{{range .Regions}}<h2>Region {{html .Name}}</h2>{{template "ops" .Ops}}{{if .Ends}}<p>It ends at:</p>{{template "nodes" .Ends}}{{end}}{{end}}
 {{if .Outside}}<h2>Not delegated</h2>{{template "nodes" .Outside}}{{end}}
 </html>
 `))
