@@ -3,7 +3,7 @@ package passes
 // All lists the passes of this package in the order of their names.
 func All() []Pass {
 	return []Pass{
-		CanonicalizeCopies, CSE, DCE, Decompose, DropoutEval, FoldViews, Functionalize, InlineWrappers, RejectStaticCache, RemoveAsserts,
+		CanonicalizeCopies, CSE, DCE, Decompose, DropoutEval, FoldViews, Functionalize, FuseRMSNorm, InlineWrappers, RejectStaticCache, RemoveAsserts,
 		RemoveDetach, RemoveNoops,
 	}
 }

@@ -42,6 +42,7 @@ func sdpa(m *match) emit {
 	if mask != nil && mask.Type.Rank() > 4 {
 		return m.no("a mask of rank %d", mask.Type.Rank())
 	}
+	mask = narrowMask(mask)
 	rows, cols := ir.Dim(q, -2), ir.Dim(k, -2)
 	syms := m.n.Graph().Root().Syms
 	if causal && !rows.Equal(cols) {
@@ -105,6 +106,16 @@ func sdpa(m *match) emit {
 		}
 		b.emit(s)
 	}
+}
+
+// narrowMask is a mask before it was spread out: the delegate does that by itself.
+func narrowMask(v *ir.Value) *ir.Value {
+	if v != nil && v.Def != nil && v.Def.Op == ops.AtenExpandDefault {
+		if x := v.Def.In(0); x.Type.Rank() == v.Type.Rank() {
+			return x
+		}
+	}
+	return v
 }
 
 // firstRows is x[:, :, :stop].

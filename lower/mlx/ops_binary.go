@@ -212,7 +212,7 @@ func divMode(m *match) emit {
 	}
 }
 
-// floorDivide divides integers as floats inside the delegate and leaves a float, which is cut to an integer right away.
+// floorDivide divides integers as floats inside the delegate and leaves a float, which is cut to an integer where it is read.
 func floorDivide(m *match) emit {
 	x, y, d := m.arg(0), m.arg(1), m.out().DType
 	if d == ops.Bool || !numeric(x, d) || !numeric(y, d) {
@@ -222,9 +222,7 @@ func floorDivide(m *match) emit {
 		return pointwise(m, x, y, d, func(a, c, out mlx.Tid) mlx.OpNode { return &mlx.FloorDivideNode{A: a, B: c, Out: out} }, nil)
 	}
 	return func(b *builder) {
-		t := b.temp(ops.Float32)
-		b.emit(&mlx.FloorDivideNode{A: b.operand(x, d), B: b.operand(y, d), Out: t})
-		b.emit(&mlx.AsTypeNode{X: t, Out: b.out(0), ScalarType: scalarType(d)})
+		b.emit(&mlx.FloorDivideNode{A: b.operand(x, d), B: b.operand(y, d), Out: b.outAs(0, ops.Float32)})
 	}
 }
 

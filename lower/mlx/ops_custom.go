@@ -54,7 +54,7 @@ func (b *builder) indices(v *ir.Value) *mlx.Tid {
 	if v == nil {
 		return nil
 	}
-	t := b.raw(v)
+	t := b.index(v)
 	return &t
 }
 
@@ -197,7 +197,7 @@ func moeScatter(m *match) emit {
 		b.emit(&mlx.SqueezeNode{X: b.raw(down), Out: rows, Dims: []int32{-2}})
 		b.ifElse(b.sorted(flag), func() {
 			picked := b.temp(d)
-			take(b, rows, b.raw(back), picked, 0)
+			take(b, rows, b.index(back), picked, 0)
 			b.emit(&mlx.ReshapeNode{X: picked, Out: out, Shape: b.viewShape(shape)})
 		}, func() {
 			b.emit(&mlx.ReshapeNode{X: rows, Out: out, Shape: b.viewShape(shape)})

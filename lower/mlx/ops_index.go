@@ -33,7 +33,7 @@ func embedding(m *match) emit {
 	if w.Type.Rank() != 2 {
 		return m.no("weights of rank %d", w.Type.Rank())
 	}
-	return func(b *builder) { take(b, b.raw(w), b.raw(at), b.outLike(0, w), 0) }
+	return func(b *builder) { take(b, b.raw(w), b.index(at), b.outLike(0, w), 0) }
 }
 
 func indexSelect(m *match) emit {
@@ -45,7 +45,7 @@ func indexSelect(m *match) emit {
 	if !ok {
 		return nil
 	}
-	return func(b *builder) { take(b, b.raw(x), b.raw(at), b.outLike(0, x), d) }
+	return func(b *builder) { take(b, b.raw(x), b.index(at), b.outLike(0, x), d) }
 }
 
 // indexRule is x[i, :, j]: one index takes rows, several gather elements.
@@ -66,7 +66,7 @@ func indexRule(m *match) emit {
 	case 0:
 		return identity(m)
 	case 1:
-		return func(b *builder) { take(b, b.raw(x), b.raw(at[0]), b.outLike(0, x), axes[0]) }
+		return func(b *builder) { take(b, b.raw(x), b.index(at[0]), b.outLike(0, x), axes[0]) }
 	}
 	sizes := make([]int32, x.Type.Rank())
 	indexed := map[int]bool{}
@@ -105,7 +105,7 @@ func indexRule(m *match) emit {
 	return func(b *builder) {
 		n := &mlx.GatherNode{X: b.raw(x), SliceSizes: sizes}
 		for i, v := range at {
-			t := b.raw(v)
+			t := b.index(v)
 			if !ir.EqualShape(v.Type.Shape, broadcast) {
 				wide := b.temp(b.dtype(t))
 				b.emit(&mlx.BroadcastToNode{X: t, Out: wide, Shape: b.ints(broadcast)})
@@ -162,7 +162,7 @@ func gather(m *match) emit {
 	}
 	return func(b *builder) {
 		t := b.cut(b.raw(x), x.Type.Shape, at.Type.Shape, d)
-		b.emit(&mlx.TakeAlongAxisNode{X: t, Indices: b.raw(at), Out: b.outLike(0, x), Axis: int32(d)})
+		b.emit(&mlx.TakeAlongAxisNode{X: t, Indices: b.index(at), Out: b.outLike(0, x), Axis: int32(d)})
 	}
 }
 
@@ -182,7 +182,7 @@ func scatterAdd(m *match) emit {
 	}
 	return func(b *builder) {
 		s := b.cut(b.in(src), src.Type.Shape, at.Type.Shape, -1)
-		b.emit(&mlx.ScatterAddNode{X: b.in(x), Indices: b.raw(at), Updates: s, Out: b.out(0), Axis: int32(d)})
+		b.emit(&mlx.ScatterAddNode{X: b.in(x), Indices: b.index(at), Updates: s, Out: b.out(0), Axis: int32(d)})
 	}
 }
 
@@ -287,14 +287,14 @@ func indexAdd(m *match) emit {
 	}
 	shape := src.Type.Shape
 	return func(b *builder) {
-		dt := b.dtype(b.raw(at))
+		dt := b.dtype(b.index(at))
 		col, wide := b.temp(dt), b.temp(dt)
 		ones := make([]*mlx.IntOrVid, rank)
 		for i := range ones {
 			ones[i] = lit(1)
 		}
 		ones[d] = lit(-1)
-		b.emit(&mlx.ReshapeNode{X: b.raw(at), Out: col, Shape: ones})
+		b.emit(&mlx.ReshapeNode{X: b.index(at), Out: col, Shape: ones})
 		b.emit(&mlx.BroadcastToNode{X: col, Out: wide, Shape: b.ints(shape)})
 		b.emit(&mlx.ScatterAddNode{X: b.in(x), Indices: wide, Updates: b.inAs(src, x.Type.DType), Out: b.out(0), Axis: int32(d)})
 	}

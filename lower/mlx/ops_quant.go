@@ -84,7 +84,7 @@ func quantizedEmbedding(m *match) emit {
 	return func(b *builder) {
 		row := func(t mlx.Tid) mlx.Tid {
 			out := b.temp(b.dtype(t))
-			take(b, t, b.raw(at), out, 0)
+			take(b, t, b.index(at), out, 0)
 			return out
 		}
 		w, s := row(b.words(p)), row(b.scales(p))

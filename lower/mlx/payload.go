@@ -170,6 +170,15 @@ func (b *builder) raw(v *ir.Value) mlx.Tid {
 // in is the tensor of v with the element type that its type says.
 func (b *builder) in(v *ir.Value) mlx.Tid { return b.cast(b.raw(v), v.Type.DType) }
 
+// index is the tensor of v as places in another: any integers will do.
+func (b *builder) index(v *ir.Value) mlx.Tid {
+	t := b.raw(v)
+	if b.dtype(t).IsFloat() {
+		return b.cast(t, v.Type.DType)
+	}
+	return t
+}
+
 // inAs is the tensor of v with element type d.
 func (b *builder) inAs(v *ir.Value, d ops.DType) mlx.Tid { return b.cast(b.raw(v), d) }
 

@@ -9,7 +9,8 @@ import (
 func Pipeline() passes.Pipeline {
 	return passes.Pipeline{
 		passes.RejectStaticCache, passes.InlineWrappers, passes.RemoveAsserts, passes.Functionalize, passes.CanonicalizeCopies, passes.RemoveDetach,
-		passes.DropoutEval, passes.RemoveNoops, Decompose, passes.RemoveNoops, passes.FoldViews, passes.CSE, passes.DCE,
+		passes.DropoutEval, passes.RemoveNoops, passes.FuseRMSNorm, passes.DCE, Decompose,
+		passes.RemoveNoops, passes.FoldViews, passes.CSE, passes.DCE,
 	}
 }
 
