@@ -153,11 +153,6 @@ func decompMaskedFill(d *Decomp) []*ir.Value {
 	return one(d.where(d.in(1), d.N.Arg(2), d.in(0)))
 }
 
-func decompNonzeroNumpy(*Decomp) []*ir.Value {
-	// Its results are columns of nonzero's, whose size is a new symbol that the graph does not have.
-	return nil
-}
-
 func decompArgwhere(d *Decomp) []*ir.Value {
 	t := d.N.Out().Type
 	return d.Raw(ops.AtenNonzeroDefault, []ir.Arg{ir.Ref(d.in(0))}, ir.TensorType(t.DType, t.Shape...)).Outs

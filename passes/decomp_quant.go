@@ -55,6 +55,19 @@ func (d *Decomp) quantized(x *ir.Value, scale, zero any, lo, hi any, t ir.DType)
 		}
 		q = d.add(q, zero)
 	}
+	for i, b := range []any{lo, hi} {
+		v := d.arg(b)
+		if !isTensor(v) {
+			continue
+		}
+		// The schemes with tensors for everything; their bounds have one element.
+		w := d.cast(d.view(v.Value()), q.Type.DType)
+		if i == 0 {
+			q, lo = d.max(q, w), negInf
+		} else {
+			q, hi = d.min(q, w), math.Inf(1)
+		}
+	}
 	return d.cast(d.clamp(q, lo, hi), t)
 }
 
@@ -74,6 +87,9 @@ func (d *Decomp) dequantized(q *ir.Value, scale, zero any, t ir.DType) *ir.Value
 }
 
 func (d *Decomp) qbounds() (lo, hi any, ok bool) {
+	if l, h := d.named("quant_min"), d.named("quant_max"); isTensor(l) && isTensor(h) {
+		return l, h, true
+	}
 	a, okA := d.named("quant_min").Float()
 	b, okB := d.named("quant_max").Float()
 	return a, b, okA && okB
@@ -172,12 +188,12 @@ func (d *Decomp) statistic(i int, v *ir.Value) *ir.Value {
 
 func (d *Decomp) chooseQparams(symmetric bool) []*ir.Value {
 	x := d.opmath(d.in(0))
-	lo, hi, ok := d.qbounds()
+	qmin, ok := d.named("quant_min").Float()
+	qmax, okM := d.named("quant_max").Float()
 	eps, okE := d.N.Arg(3).Float()
-	if !ok || !okE {
+	if !ok || !okM || !okE {
 		return nil
 	}
-	qmin, qmax := lo.(float64), hi.(float64)
 	dims := allDims(x.Type.Rank())
 	mn, mx := d.min(d.amin(x, false, dims...), 0.0), d.max(d.amax(x, false, dims...), 0.0)
 	if symmetric {

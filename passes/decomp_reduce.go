@@ -309,8 +309,8 @@ func decompKthvalue(d *Decomp) []*ir.Value {
 func decompQuantile(d *Decomp) []*ir.Value {
 	x := d.in(0)
 	mode, _ := d.named("interpolation").Str()
-	q, okQ := d.N.Arg(1).Float()
-	if !okQ || mode != "linear" {
+	t := d.N.Out().Type
+	if mode != "linear" {
 		return nil
 	}
 	dim := 0
@@ -323,14 +323,27 @@ func decompQuantile(d *Decomp) []*ir.Value {
 	if !ok || n < 1 {
 		return nil
 	}
-	rank := q * float64(n-1)
-	lo := int64(math.Floor(rank))
-	hi := min(lo+1, n-1)
-	s := d.sorted(x, sym.Const(hi+1), dim, false)[0]
-	a, b := d.pickAt(s, dim, lo), d.pickAt(s, dim, hi)
-	v := d.add(a, d.mul(d.sub(b, a), rank-float64(lo)))
-	v, _ = d.anyNaN(x, dim, v, d.full(0, ops.Int64))
-	return one(d.view(v, d.N.Out().Type.Shape...))
+	var q *ir.Value
+	if f, isNum := d.N.Arg(1).Float(); isNum {
+		q = d.full(f, t.DType, one1)
+	} else {
+		q = d.vector(d.in(1))
+	}
+	rank := d.mul(q, float64(n-1))
+	lo := d.floor(rank)
+	s := d.sorted(x, sym.Const(n), dim, false)[0]
+	a := d.take(s, dim, d.cast(lo, ops.Int64))
+	b := d.take(s, dim, d.cast(d.min(d.add(lo, 1.0), float64(n-1)), ops.Int64))
+	shape := make([]sym.Expr, x.Type.Rank())
+	for i := range shape {
+		shape[i] = one1
+	}
+	shape[dim] = q.Type.Shape[0]
+	v := d.add(a, d.mul(d.sub(b, a), d.view(d.sub(rank, lo), shape...)))
+	v = d.where(d.any(d.isNaN(x), true, dim), math.NaN(), v)
+	// Several quantiles come first.
+	perm := append([]int{dim}, otherDims(x.Type.Rank(), []int{dim})...)
+	return one(d.view(d.permute(v, perm...), t.Shape...))
 }
 
 // scan combines each element with all before it by doubling steps: an associative f needs as many as the size has bits.

@@ -86,11 +86,6 @@ func decompNarrow(d *Decomp) []*ir.Value {
 	return one(d.slice(d.in(0), dim, start, end))
 }
 
-func decompNarrowTensor(*Decomp) []*ir.Value {
-	// The start would become a symbol that the graph does not have.
-	return nil
-}
-
 // splitInto divides a dimension into the sizes that the results have.
 func (d *Decomp) splitInto(dim int) []*ir.Value {
 	sizes := make([]sym.Expr, len(d.N.Outs))

@@ -1052,7 +1052,6 @@ var elementwiseBinary = []ops.Row{
 		Doc:    "One index vector a dimension of the places where the condition holds.",
 		Infer:  "inferNonzeroNumpy",
 		Interp: "evalWhere",
-		Decomp: "decompNonzeroNumpy",
 	},
 	{
 		Schema: "aten::complex(Tensor real, Tensor imag) -> Tensor",

@@ -337,7 +337,6 @@ var index = []ops.Row{
 		Doc:    "One index vector a dimension of the elements that are not zero.",
 		Infer:  "inferNonzeroNumpy",
 		Interp: "evalNonzero",
-		Decomp: "decompNonzeroNumpy",
 	},
 	{
 		Schema: "aten::nonzero_static(Tensor self, *, SymInt size, int fill_value=-1) -> Tensor",

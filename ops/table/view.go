@@ -293,7 +293,6 @@ var view = []ops.Row{
 		Doc:    "length elements from start along a dimension.",
 		Infer:  "inferNarrowTensor",
 		Interp: "evalNarrow",
-		Decomp: "decompNarrowTensor",
 	},
 	{
 		Schema: "aten::split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]",
