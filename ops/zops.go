@@ -18944,9 +18944,8 @@ var infos = [...]Info{
 		Text:   "aten::nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
 	},
 	{
-		Decomp: true,
-		Doc:    "length elements from start along a dimension.",
-		Name:   "aten.narrow.Tensor",
+		Doc:  "length elements from start along a dimension.",
+		Name: "aten.narrow.Tensor",
 		Schema: Schema{
 			Args: []Arg{{
 				Alias: 'a',
@@ -19716,9 +19715,8 @@ var infos = [...]Info{
 		Text:   "aten::nonzero(Tensor self) -> Tensor",
 	},
 	{
-		Decomp: true,
-		Doc:    "One index vector a dimension of the elements that are not zero.",
-		Name:   "aten.nonzero_numpy.default",
+		Doc:  "One index vector a dimension of the elements that are not zero.",
+		Name: "aten.nonzero_numpy.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}},
 			Base: "nonzero_numpy",
@@ -28543,9 +28541,8 @@ var infos = [...]Info{
 		Text:   "aten::where.ScalarSelf(Tensor condition, Scalar self, Tensor other) -> Tensor",
 	},
 	{
-		Decomp: true,
-		Doc:    "One index vector a dimension of the places where the condition holds.",
-		Name:   "aten.where.default",
+		Doc:  "One index vector a dimension of the places where the condition holds.",
+		Name: "aten.where.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "condition"}},
 			Base: "where",
