@@ -16,6 +16,7 @@ import (
 	"github.com/lathe-ml/lathe/ir/sym"
 	"github.com/lathe-ml/lathe/lower/mlx"
 	"github.com/lathe-ml/lathe/lower/program"
+	"github.com/lathe-ml/lathe/lower/xnnpack"
 	"github.com/lathe-ml/lathe/partition"
 	"github.com/lathe-ml/lathe/passes"
 )
@@ -24,7 +25,7 @@ import (
 const Portable = "portable"
 
 // backends lists the delegates; a backend is its folder and its line here.
-var backends = []partition.Backend{mlx.Backend{}}
+var backends = []partition.Backend{xnnpack.Backend{}, mlx.Backend{}}
 
 // Backends names the targets that Compile takes.
 func Backends() []string {

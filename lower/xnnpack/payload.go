@@ -1,0 +1,241 @@
+package xnnpack
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/lathe-ml/lathe/codegen/fb/xnnpack"
+	"github.com/lathe-ml/lathe/codegen/xnnpayload"
+	"github.com/lathe-ml/lathe/ir"
+	"github.com/lathe-ml/lathe/ir/sym"
+	"github.com/lathe-ml/lathe/ops"
+	"github.com/lathe-ml/lathe/partition"
+)
+
+// Flags of values.
+const (
+	flagInput  = 1
+	flagOutput = 2
+)
+
+// Flags of nodes.
+const (
+	flagTransposeWeights = 0x01 // also of the second matrix of a batched product
+	flagAlignCorners     = 0x08
+	flagKeepDims         = 0x40
+)
+
+// builder writes the nodes of a region.
+type builder struct {
+	g       *ir.Graph
+	n       *ir.Node // at hand
+	err     error
+	payload *xnnpayload.Payload
+	named   []partition.Named
+	keys    map[string]uint32 // constant data by key
+	inputs  map[*ir.Value]uint32
+	outputs map[*ir.Value]uint32 // external ids of what the region gives out
+
+	values []value
+	// plain are the values as torch has them, nhwc the same with the channels innermost. A value is in one, or both.
+	plain, nhwc map[*ir.Value]uint32
+	// later writes nodes that only move data, when somebody asks for them.
+	later  map[*ir.Value]func()
+	consts map[string]uint32 // constant values by key and form
+	// fused are nodes whose work is part of another's.
+	fused map[*ir.Node]bool
+}
+
+// value is what is known of a value of the payload.
+type value struct {
+	shape []sym.Expr
+	dtype xnnpack.XNNDatatype
+}
+
+func newBuilder(g *ir.Graph) *builder {
+	b := &builder{
+		g: g, payload: &xnnpayload.Payload{Graph: &xnnpack.XNNGraph{Version: "0", ConstantData: []*xnnpack.ConstantDataOffset{{}}}},
+		keys: map[string]uint32{}, inputs: map[*ir.Value]uint32{}, outputs: map[*ir.Value]uint32{},
+		plain: map[*ir.Value]uint32{}, nhwc: map[*ir.Value]uint32{}, later: map[*ir.Value]func(){}, consts: map[string]uint32{},
+		fused: map[*ir.Node]bool{},
+	}
+	return b
+}
+
+func (b *builder) failf(format string, args ...any) {
+	if b.err == nil {
+		err := fmt.Errorf(format, args...)
+		if b.n != nil {
+			err = b.n.Diag("xnnpack", err.Error(), "report this: the node was taken for the delegate and could not be written")
+		}
+		b.err = err
+	}
+}
+
+// build writes the region's nodes.
+func (b *builder) build(ctx context.Context) error {
+	var external uint32
+	for _, in := range b.g.Inputs {
+		if partition.Weight(in.Value) != nil {
+			continue
+		}
+		b.inputs[in.Value] = external
+		external++
+	}
+	for i, o := range b.g.Outputs {
+		v := b.g.Ret().In(i)
+		if o.Kind != ir.OutputUser || v == nil {
+			return fmt.Errorf("region %s: output %d is no tensor", b.g.Name, i)
+		}
+		b.outputs[v] = external
+		external++
+	}
+	b.payload.Graph.NumExterns = external
+	for _, in := range b.g.Inputs {
+		id, ok := b.inputs[in.Value]
+		if !ok || !in.Value.Type.IsTensor() || in.Value.NumUses() == 0 {
+			continue
+		}
+		b.plain[in.Value] = b.define(in.Value.Type.Shape, datatype(in.Value.Type.DType), id, flagInput, 0)
+	}
+	for n := range b.g.Nodes() {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if b.fused[n] {
+			continue
+		}
+		e, why := plan(n)
+		if why != nil {
+			return why
+		}
+		b.n = n
+		e(b)
+		if b.err != nil {
+			return b.err
+		}
+	}
+	b.n = nil
+	for i := range b.g.Outputs {
+		b.giveOut(b.g.Ret().In(i))
+	}
+	return b.err
+}
+
+func datatype(d ops.DType) xnnpack.XNNDatatype {
+	switch d {
+	case ops.Float32:
+		return xnnpack.XNNDatatypeFp32
+	case ops.Float16:
+		return xnnpack.XNNDatatypeFp16
+	}
+	return xnnpack.XNNDatatypeInvalid
+}
+
+// giveOut makes sure that v is written to the memory of the call.
+func (b *builder) giveOut(v *ir.Value) {
+	id := b.in(v)
+	if b.err != nil || b.isExternalOutput(id, b.outputs[v]) {
+		return
+	}
+	out := b.define(v.Type.Shape, b.values[id].dtype, b.outputs[v], flagOutput, 0)
+	b.node(&xnnpack.XNNCopy{InputID: id, OutputID: out})
+}
+
+func (b *builder) isExternalOutput(id, external uint32) bool {
+	v, _ := tensorOf(b.payload.Graph.Xvalues[id])
+	return v.Flags == flagOutput && v.ExternalID == external
+}
+
+// define declares a value. The sizes written are those of the export; the delegate follows the sizes of the call.
+func (b *builder) define(shape []sym.Expr, d xnnpack.XNNDatatype, external, flags, constant uint32) uint32 {
+	id := uint32(len(b.payload.Graph.Xvalues))
+	b.payload.Graph.Xvalues = append(b.payload.Graph.Xvalues, &xnnpack.XValue{XvalueUnion: b.tensorValue(id, shape, d, external, flags, constant)})
+	b.values = append(b.values, value{shape, d})
+	switch flags {
+	case flagInput:
+		b.payload.Graph.InputIDs = append(b.payload.Graph.InputIDs, id)
+	case flagOutput:
+		b.payload.Graph.OutputIDs = append(b.payload.Graph.OutputIDs, id)
+	}
+	return id
+}
+
+func (b *builder) tensorValue(id uint32, shape []sym.Expr, d xnnpack.XNNDatatype, external, flags, constant uint32) *xnnpack.XNNTensorValue {
+	dims := make([]uint32, len(shape))
+	for i, e := range shape {
+		k, err := sym.Eval(e, b.g.Root().Syms)
+		if err != nil || k < 1 {
+			k = 1
+		}
+		dims[i] = uint32(k)
+	}
+	return &xnnpack.XNNTensorValue{
+		Datatype: d, NumDims: uint32(len(dims)), Dims: dims, ExternalID: external, Flags: flags, IDOut: id, ConstantBufferIdx: constant,
+	}
+}
+
+// temp is a new value of that shape.
+func (b *builder) temp(shape []sym.Expr, d xnnpack.XNNDatatype) uint32 {
+	return b.define(shape, d, xnnpayload.InvalidID, 0, 0)
+}
+
+// like is a new value of the shape and type of another.
+func (b *builder) like(id uint32) uint32 { return b.temp(b.values[id].shape, b.values[id].dtype) }
+
+func (b *builder) node(u xnnpack.XNodeUnion) *xnnpack.XNode {
+	x := &xnnpack.XNode{XnodeUnion: u}
+	b.payload.Graph.Xnodes = append(b.payload.Graph.Xnodes, x)
+	return x
+}
+
+// in is the value of v as torch has it.
+func (b *builder) in(v *ir.Value) uint32 {
+	if id, ok := b.find(b.plain, v); ok {
+		return id
+	}
+	if in := partition.Weight(v); in != nil {
+		id := b.weight(in, nil)
+		b.plain[v] = id
+		return id
+	}
+	id, ok := b.nhwc[v]
+	if !ok {
+		b.failf("%s is read before it is there", v.Name)
+		return 0
+	}
+	out := b.outOf(v)
+	b.transposeTo(id, channelsOut[v.Type.Rank()], out)
+	return out
+}
+
+func (b *builder) find(m map[*ir.Value]uint32, v *ir.Value) (uint32, bool) {
+	if f := b.later[v]; f != nil {
+		delete(b.later, v)
+		at := b.n
+		b.n = v.Def
+		f()
+		b.n = at
+	}
+	id, ok := m[v]
+	return id, ok
+}
+
+// out declares the node's result i.
+func (b *builder) out(i int) uint32 { return b.outOf(b.n.Outs[i]) }
+
+// outOf declares v, in the memory of the call where the region gives it out.
+func (b *builder) outOf(v *ir.Value) uint32 {
+	d := datatype(v.Type.DType)
+	var id uint32
+	if external, ok := b.outputs[v]; ok {
+		id = b.define(v.Type.Shape, d, external, flagOutput, 0)
+	} else {
+		id = b.temp(v.Type.Shape, d)
+	}
+	b.plain[v] = id
+	return id
+}
+
+// same makes the node's result what id is.
+func (b *builder) same(i int, id uint32) { b.plain[b.n.Outs[i]] = id }

@@ -1,0 +1,259 @@
+package xnnpack
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"math"
+	"os"
+
+	"github.com/lathe-ml/lathe/codegen/fb/xnnpack"
+	"github.com/lathe-ml/lathe/codegen/xnnpayload"
+	"github.com/lathe-ml/lathe/ir"
+	"github.com/lathe-ml/lathe/partition"
+)
+
+// form says how a weight is to lie: its sizes replaced by split, its dimensions permuted, then its sizes replaced by sizes.
+type form struct {
+	split []int64
+	perm  []int
+	sizes []int64
+}
+
+// weightKey names the contents of a weight: the place in the archive where that is known, so that weights which share it
+// are one.
+func weightKey(in *ir.Input) string {
+	d := in.Data
+	if fs, ok := d.Storage.(ir.FileStorage); ok {
+		_, off := fs.FileRange()
+		return fmt.Sprintf("%s@%d.%d.%d.%v.%v.%s", in.Value.Graph().Root().Entry, off, fs.Size(), d.Offset, d.Sizes, d.Strides, d.DType)
+	}
+	return "=" + in.Target
+}
+
+// shaped is in's data in another form, and a name for it.
+func shaped(in *ir.Input, f *form) (*ir.Data, string) {
+	d, key := in.Data, weightKey(in)
+	if f == nil {
+		return d, key
+	}
+	if f.split != nil {
+		d = resized(d, f.split)
+		key += fmt.Sprintf("#view%v", f.split)
+	}
+	if f.perm != nil {
+		st := d.Strides
+		if st == nil {
+			st = rowMajor(d.Sizes)
+		}
+		e := *d
+		e.Sizes, e.Strides = pick(d.Sizes, f.perm), pick(st, f.perm)
+		d = &e
+		key += fmt.Sprintf("#permute%v", f.perm)
+	}
+	if f.sizes != nil {
+		d = resized(d, f.sizes)
+		key += fmt.Sprintf("#view%v", f.sizes)
+	}
+	return d, key
+}
+
+// resized is d's elements in order under other sizes.
+func resized(d *ir.Data, sizes []int64) *ir.Data {
+	e := *d
+	if !d.Contiguous() {
+		e.Storage, e.Offset = gathered{d}, 0
+	}
+	e.Sizes, e.Strides = sizes, nil
+	return &e
+}
+
+// gathered is a storage of the elements of a tensor row-major.
+type gathered struct{ d *ir.Data }
+
+func (s gathered) Size() int64            { return s.d.Numel() * s.d.DType.Size() }
+func (s gathered) Bytes() ([]byte, error) { return s.d.Compact() }
+
+// weight is the constant value of a parameter, buffer or constant.
+func (b *builder) weight(in *ir.Input, f *form) uint32 {
+	d, key := shaped(in, f)
+	return b.constant(key, d.Sizes, datatype(d.DType), func() partition.Blob { return dataBlob(d) })
+}
+
+// constant is a constant value; equal keys stand for equal contents.
+func (b *builder) constant(key string, sizes []int64, d xnnpack.XNNDatatype, data func() partition.Blob) uint32 {
+	name := key + fmt.Sprintf("/%v/%d", sizes, d)
+	if id, ok := b.consts[name]; ok {
+		return id
+	}
+	id := b.define(ir.Consts(sizes...), d, xnnpayload.InvalidID, 0, b.data(key, data))
+	b.consts[name] = id
+	return id
+}
+
+// packed is a constant value of its own: the delegate forgets the bytes of what it packs, so that they cannot also be
+// read as they are.
+func (b *builder) packed(key string, sizes []int64, d xnnpack.XNNDatatype, data func() partition.Blob) uint32 {
+	name := "packed " + key + fmt.Sprintf("/%v/%d", sizes, d)
+	if id, ok := b.consts[name]; ok {
+		return id
+	}
+	id := b.define(ir.Consts(sizes...), d, xnnpayload.InvalidID, 0, b.data(key, data))
+	b.consts[name] = id
+	return id
+}
+
+// packedWeight is a weight for a node that packs it.
+func (b *builder) packedWeight(in *ir.Input, f *form) uint32 {
+	d, key := shaped(in, f)
+	return b.packed(key, d.Sizes, datatype(d.DType), func() partition.Blob { return dataBlob(d) })
+}
+
+// data is the index of named data.
+func (b *builder) data(key string, data func() partition.Blob) uint32 {
+	if i, ok := b.keys[key]; ok {
+		return i
+	}
+	i := uint32(len(b.payload.Graph.ConstantData))
+	blob := data()
+	b.payload.Graph.ConstantData = append(b.payload.Graph.ConstantData, &xnnpack.ConstantDataOffset{
+		Offset: xnnpayload.NoOffset, Size: uint64(blob.Size()), NamedKey: key,
+	})
+	b.named = append(b.named, partition.Named{Key: key, Data: blob, Align: dataAlign})
+	b.keys[key] = i
+	return i
+}
+
+// dataAlign is what the delegate expects of constant data, in bytes.
+const dataAlign = 16
+
+// floats is a constant of numbers known here.
+func (b *builder) floats(sizes []int64, fs ...float32) uint32 {
+	raw := make([]byte, 0, 4*len(fs))
+	for _, f := range fs {
+		raw = binary.LittleEndian.AppendUint32(raw, math.Float32bits(f))
+	}
+	return b.constant(contentKey(raw), sizes, xnnpack.XNNDatatypeFp32, func() partition.Blob { return memBlob(raw) })
+}
+
+// scalar is a constant without dimensions.
+func (b *builder) scalar(f float64) uint32 { return b.floats(nil, float32(f)) }
+
+func rowMajor(sizes []int64) []int64 {
+	s := make([]int64, len(sizes))
+	n := int64(1)
+	for i := len(sizes) - 1; i >= 0; i-- {
+		s[i] = n
+		n *= max(sizes[i], 1)
+	}
+	return s
+}
+
+func pick[T any](xs []T, perm []int) []T {
+	out := make([]T, len(perm))
+	for i, p := range perm {
+		out[i] = xs[p]
+	}
+	return out
+}
+
+// memBlob is a run of bytes in memory.
+type memBlob []byte
+
+func (m memBlob) Size() int64 { return int64(len(m)) }
+
+func (m memBlob) WriteTo(w io.Writer) (int64, error) {
+	n, err := w.Write(m)
+	return int64(n), err
+}
+
+// dataBlob gives the elements of d row-major: a range of the archive's file where they lie so.
+func dataBlob(d *ir.Data) partition.Blob {
+	size := d.Numel() * d.DType.Size()
+	if d.Contiguous() {
+		if fs, ok := d.Storage.(ir.FileStorage); ok {
+			f, off := fs.FileRange()
+			if file, ok := f.(*os.File); ok {
+				return &fileBlob{gatherBlob{d, size}, file, off + d.Offset*d.DType.Size()}
+			}
+		}
+	}
+	return &gatherBlob{d, size}
+}
+
+// gatherBlob gathers the elements when they are written.
+type gatherBlob struct {
+	d    *ir.Data
+	size int64
+}
+
+func (b *gatherBlob) Size() int64 { return b.size }
+
+func (b *gatherBlob) WriteTo(w io.Writer) (int64, error) {
+	p, err := b.d.Compact()
+	if err != nil {
+		return 0, err
+	}
+	n, err := w.Write(p)
+	return int64(n), err
+}
+
+// fileBlob lies in the archive's file as it is.
+type fileBlob struct {
+	gatherBlob
+	file *os.File
+	off  int64
+}
+
+func (b *fileBlob) File() *os.File { return b.file }
+
+func (b *fileBlob) Offset() int64 { return b.off }
+
+// madeBlob is computed when it is written.
+type madeBlob struct {
+	size int64
+	make func() ([]byte, error)
+}
+
+func (b *madeBlob) Size() int64 { return b.size }
+
+func (b *madeBlob) WriteTo(w io.Writer) (int64, error) {
+	p, err := b.make()
+	if err != nil {
+		return 0, err
+	}
+	if int64(len(p)) != b.size {
+		return 0, fmt.Errorf("%d bytes of constant data, not %d", len(p), b.size)
+	}
+	n, err := w.Write(p)
+	return int64(n), err
+}
+
+// readFloats gives the elements of a float32 tensor.
+func readFloats(d *ir.Data) ([]float32, error) {
+	p, err := d.Compact()
+	if err != nil {
+		return nil, err
+	}
+	fs := make([]float32, len(p)/4)
+	for i := range fs {
+		fs[i] = math.Float32frombits(binary.LittleEndian.Uint32(p[4*i:]))
+	}
+	return fs, nil
+}
+
+func floatBytes(fs []float32) []byte {
+	p := make([]byte, 0, 4*len(fs))
+	for _, f := range fs {
+		p = binary.LittleEndian.AppendUint32(p, math.Float32bits(f))
+	}
+	return p
+}
+
+// contentKey names bytes by what they are.
+func contentKey(p []byte) string {
+	h := sha256.Sum256(p)
+	return hex.EncodeToString(h[:])
+}

@@ -1,0 +1,63 @@
+// Package xnnpack lowers regions of a graph to the payload of ExecuTorch's XNNPACK delegate.
+//
+// The rules of one family of operators stand in one file, ops_<family>.go: a rule looks at a node's types and arguments
+// and gives what writes the node into a payload, or says why the delegate cannot have it.
+package xnnpack
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/lathe-ml/lathe/ir"
+	"github.com/lathe-ml/lathe/partition"
+	"github.com/lathe-ml/lathe/passes"
+)
+
+// Name is what a user types.
+const Name = "xnnpack"
+
+// backendID is the name under which the runtime knows the delegate.
+const backendID = "XnnpackBackend"
+
+// Backend is the XNNPACK delegate.
+type Backend struct{}
+
+var (
+	_ partition.Backend = Backend{}
+	_ partition.Thrifty = Backend{}
+)
+
+// Name is what a user types.
+func (Backend) Name() string { return Name }
+
+// Caps answers what the delegate takes.
+func (Backend) Caps() partition.Caps { return Caps{} }
+
+// Pipeline is the passes before partitioning.
+func (Backend) Pipeline() passes.Pipeline { return Pipeline() }
+
+// Decline gives back regions that only move data: a kernel does that where it lies, or for nothing.
+func (Backend) Decline(nodes []*ir.Node) string {
+	for _, n := range nodes {
+		if !moves[n.Op] {
+			return ""
+		}
+	}
+	return "a region that computes nothing costs more than it gives"
+}
+
+// Lower makes the payload of a region.
+func (Backend) Lower(ctx context.Context, g *ir.Graph) (*partition.Lowered, error) {
+	b := newBuilder(g)
+	if err := b.build(ctx); err != nil {
+		return nil, err
+	}
+	if err := check(b.payload, b.named, len(b.inputs)+len(g.Outputs)); err != nil {
+		return nil, fmt.Errorf("%s: %w", g.Name, err)
+	}
+	payload, err := b.payload.Marshal()
+	if err != nil {
+		return nil, err
+	}
+	return &partition.Lowered{ID: backendID, Payload: memBlob(payload), Named: b.named}, nil
+}
