@@ -333,6 +333,48 @@ func TestDeduper(t *testing.T) {
 	}
 }
 
+// What a constant and named data share stands in the constants' segment, and both read it there.
+func TestConstantsAndNamedDataShare(t *testing.T) {
+	p := &Program{Plans: []*Plan{{Name: "forward", BufferSizes: []int64{0}}}}
+	same, other := fill(70_000, 7), fill(70_000, 8)
+	p.AddConstant(Bytes(other))
+	p.AddConstant(Bytes(same))
+	p.Named = []NamedData{{Key: "same", Data: Bytes(same), Align: 16}, {Key: "new", Data: Bytes(fill(64, 9)), Align: 16}}
+	data := write(t, p, Options{})
+	if n := bytes.Count(data, same); n != 1 {
+		t.Errorf("stored %d times", n)
+	}
+	size, base, _ := head(t, data)
+	w, err := fbp.UnmarshalProgram(data[:size])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range [][]byte{same, fill(64, 9)} {
+		s := w.Segments[w.NamedData[i].SegmentIndex]
+		if at := base + s.Offset; s.Size != uint64(len(want)) || at%16 != 0 || !bytes.Equal(data[at:at+s.Size], want) {
+			t.Errorf("named data %d stands at %d, %d bytes", i, at, s.Size)
+		}
+	}
+	if _, err := Read(data); err != nil {
+		t.Error(err)
+	}
+}
+
+// A constant without elements still makes a segment: the runtime takes one without bytes for none.
+func TestEmptyConstant(t *testing.T) {
+	p := &Program{Plans: []*Plan{{Name: "forward", BufferSizes: []int64{0}}}}
+	p.AddConstant(Bytes(nil))
+	data := write(t, p, Options{})
+	size, _, _ := head(t, data)
+	w, err := fbp.UnmarshalProgram(data[:size])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := w.Segments[0].Size; n == 0 {
+		t.Error("the segment of the constants is empty")
+	}
+}
+
 func TestNothingToStore(t *testing.T) {
 	data := write(t, &Program{Plans: []*Plan{{Name: "forward", BufferSizes: []int64{0}}}}, Options{})
 	size, base, segments := head(t, data)

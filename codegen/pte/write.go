@@ -176,6 +176,9 @@ type segmenter struct {
 	end      int64
 	table    []extent
 	pieces   []piece
+	// held are the contents of the constants and heldAt where each lies.
+	held   *deduper
+	heldAt []int64
 }
 
 // add appends a segment of one blob.
@@ -214,34 +217,55 @@ func (s *segmenter) addPieces(blobs []Blob, align int64) ([]uint64, error) {
 		}
 		offsets = append(offsets, uint64(at[u]))
 	}
+	if end == 0 && len(offsets) > 1 {
+		// The runtime takes a segment without bytes for none, and then refuses tensors without elements in it.
+		s.pieces = append(s.pieces, piece{start, Bytes{0}})
+		end = 1
+	}
+	if s.held == nil {
+		s.held = d
+		for _, o := range at {
+			s.heldAt = append(s.heldAt, start+o)
+		}
+	}
 	s.table = append(s.table, extent{start, end})
 	s.end = start + end
 	return offsets, nil
 }
 
-// addNamed appends a segment for each distinct content and gives each entry's.
+// addNamed appends a segment for each distinct content and gives each entry's. What the constants hold already is not
+// written once more: its segment lies within theirs.
 func (s *segmenter) addNamed(named []NamedData) ([]uint32, error) {
-	d := newDeduper()
+	if s.held == nil {
+		s.held = newDeduper() // a data file has no constants
+	}
 	refs := make([]int, len(named))
-	var align []int64
+	align := map[int]int64{}
+	var order []int
 	for i, n := range named {
-		u, err := d.add(n.Data)
+		u, err := s.held.add(n.Data)
 		if err != nil {
 			return nil, fmt.Errorf("named data %q: %w", n.Key, err)
 		}
 		refs[i] = u
-		if u == len(align) {
-			align = append(align, 1)
+		if _, ok := align[u]; !ok {
+			order = append(order, u)
 		}
-		align[u] = max(align[u], int64(n.Align))
+		align[u] = max(align[u], int64(n.Align), 1)
 	}
-	first := uint32(len(s.table))
-	for u, b := range d.blobs {
-		s.add(b, align[u])
+	segment := map[int]uint32{}
+	for _, u := range order {
+		b := s.held.blobs[u]
+		if u < len(s.heldAt) && b.Size() > 0 && s.heldAt[u]%align[u] == 0 {
+			segment[u] = uint32(len(s.table))
+			s.table = append(s.table, extent{s.heldAt[u], b.Size()})
+			continue
+		}
+		segment[u] = s.add(b, align[u])
 	}
 	out := make([]uint32, len(named))
 	for i, u := range refs {
-		out[i] = first + uint32(u)
+		out[i] = segment[u]
 	}
 	return out, nil
 }

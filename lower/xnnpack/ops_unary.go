@@ -29,8 +29,6 @@ var (
 	nodeGelu      unaryNode = func(x xnnpack.XNNUnary) xnnpack.XNodeUnion { n := xnnpack.XNNGelu(x); return &n }
 	nodeSoftmax   unaryNode = func(x xnnpack.XNNUnary) xnnpack.XNodeUnion { n := xnnpack.XNNSoftmax(x); return &n }
 	nodeClamp     unaryNode = func(x xnnpack.XNNUnary) xnnpack.XNodeUnion { n := xnnpack.XNNClamp(x); return &n }
-	nodeCopy      unaryNode = func(x xnnpack.XNNUnary) xnnpack.XNodeUnion { n := xnnpack.XNNCopy(x); return &n }
-	nodeConvert   unaryNode = func(x xnnpack.XNNUnary) xnnpack.XNodeUnion { n := xnnpack.XNNConvert(x); return &n }
 	nodePool      unaryNode = func(x xnnpack.XNNUnary) xnnpack.XNodeUnion { n := xnnpack.XNNGlobalAvgPooling2d(x); return &n }
 )
 

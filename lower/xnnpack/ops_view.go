@@ -1,6 +1,7 @@
 package xnnpack
 
 import (
+	"math"
 	"slices"
 
 	"github.com/lathe-ml/lathe/codegen/fb/xnnpack"
@@ -355,7 +356,11 @@ func stack(m *match) emit {
 	}
 }
 
-// part writes the elements [at, at+size) of dimension d of x to out. A size of zero is the rest.
+// theRest is a size larger than any: the delegate stops where the input ends.
+const theRest = math.MaxInt32
+
+// part writes the elements [at, at+size) of dimension d of x to out. A size of zero stands for all of a dimension, but only
+// from its beginning.
 func (b *builder) part(x uint32, d int, at, size int64, out uint32) uint32 {
 	shape := b.values[x].shape
 	n := &xnnpack.XNNStaticSlice{
@@ -416,7 +421,7 @@ func slice(m *match) emit {
 		if !sym.Sub(have, sym.Const(at)).Equal(want) {
 			return m.no("an end that is computed")
 		}
-		size = 0
+		size = theRest
 	}
 	return func(b *builder) {
 		from, out := b.n.In(0), b.n.Out()

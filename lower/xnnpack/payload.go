@@ -236,6 +236,3 @@ func (b *builder) outOf(v *ir.Value) uint32 {
 	b.plain[v] = id
 	return id
 }
-
-// same makes the node's result what id is.
-func (b *builder) same(i int, id uint32) { b.plain[b.n.Outs[i]] = id }
