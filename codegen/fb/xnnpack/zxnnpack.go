@@ -1347,7 +1347,7 @@ func (o *XNNStaticReshape) pack(e *fb.Encoder) flatbuffers.UOffsetT {
 	return e.EndObject()
 }
 
-// XNNStaticSlice takes sizes elements from offsets on; size 0 means to the end.
+// XNNStaticSlice takes sizes elements from offsets on, fewer where the input ends; size 0 at offset 0 means all.
 type XNNStaticSlice struct {
 	NumDims  uint32   `json:"num_dims"`
 	Offsets  []uint32 `json:"offsets"`
