@@ -2762,6 +2762,11 @@ func AtenModeDefault(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Node {
 	return build(b, ops.AtenModeDefault, []ir.Named{KW("self", ir.Ref(self))}, kw)
 }
 
+// AtenMoveaxisInt builds aten::moveaxis.int(Tensor(a) self, int source, int destination) -> Tensor(a). The same as aten.movedim.int.
+func AtenMoveaxisInt(b *ir.Builder, self *ir.Value, source ir.Arg, destination ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenMoveaxisInt, []ir.Named{KW("self", ir.Ref(self)), KW("source", source), KW("destination", destination)}, kw))
+}
+
 // AtenMoveaxisIntlist builds aten::moveaxis.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a). The same as aten.movedim.intlist.
 func AtenMoveaxisIntlist(b *ir.Builder, self *ir.Value, source ir.Arg, destination ir.Arg, kw ...ir.Named) *ir.Value {
 	return out(build(b, ops.AtenMoveaxisIntlist, []ir.Named{KW("self", ir.Ref(self)), KW("source", source), KW("destination", destination)}, kw))
@@ -3542,6 +3547,11 @@ func AtenSelectInt(b *ir.Builder, self *ir.Value, dim ir.Arg, index ir.Arg, kw .
 	return out(build(b, ops.AtenSelectInt, []ir.Named{KW("self", ir.Ref(self)), KW("dim", dim), KW("index", index)}, kw))
 }
 
+// AtenSelectCopyInt builds aten::select_copy.int(Tensor self, int dim, SymInt index) -> Tensor. The same as aten.select.int, as a copy.
+func AtenSelectCopyInt(b *ir.Builder, self *ir.Value, dim ir.Arg, index ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenSelectCopyInt, []ir.Named{KW("self", ir.Ref(self)), KW("dim", dim), KW("index", index)}, kw))
+}
+
 // AtenSelectScatterDefault builds aten::select_scatter(Tensor self, Tensor src, int dim, SymInt index) -> Tensor. self with src in place of one index.
 func AtenSelectScatterDefault(b *ir.Builder, self *ir.Value, src *ir.Value, dim ir.Arg, index ir.Arg, kw ...ir.Named) *ir.Value {
 	return out(build(b, ops.AtenSelectScatterDefault, []ir.Named{KW("self", ir.Ref(self)), KW("src", ir.Ref(src)), KW("dim", dim), KW("index", index)}, kw))
@@ -4142,6 +4152,11 @@ func AtenTransposeInt(b *ir.Builder, self *ir.Value, dim0 ir.Arg, dim1 ir.Arg, k
 	return out(build(b, ops.AtenTransposeInt, []ir.Named{KW("self", ir.Ref(self)), KW("dim0", dim0), KW("dim1", dim1)}, kw))
 }
 
+// AtenTransposeCopyInt builds aten::transpose_copy.int(Tensor self, int dim0, int dim1) -> Tensor. The same as aten.transpose.int, as a copy.
+func AtenTransposeCopyInt(b *ir.Builder, self *ir.Value, dim0 ir.Arg, dim1 ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenTransposeCopyInt, []ir.Named{KW("self", ir.Ref(self)), KW("dim0", dim0), KW("dim1", dim1)}, kw))
+}
+
 // AtenTrapezoidDx builds aten::trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor. The integral by the trapezoidal rule along a dimension.
 func AtenTrapezoidDx(b *ir.Builder, y *ir.Value, kw ...ir.Named) *ir.Value {
 	return out(build(b, ops.AtenTrapezoidDx, []ir.Named{KW("y", ir.Ref(y))}, kw))
@@ -4215,6 +4230,11 @@ func AtenTypeAsDefault(b *ir.Builder, self *ir.Value, other *ir.Value, kw ...ir.
 // AtenUnbindInt builds aten::unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]. One tensor for each index along a dimension.
 func AtenUnbindInt(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Node {
 	return build(b, ops.AtenUnbindInt, []ir.Named{KW("self", ir.Ref(self))}, kw)
+}
+
+// AtenUnbindCopyInt builds aten::unbind_copy.int(Tensor self, int dim=0) -> Tensor[]. The same as aten.unbind.int, as a copy.
+func AtenUnbindCopyInt(b *ir.Builder, self *ir.Value, kw ...ir.Named) *ir.Node {
+	return build(b, ops.AtenUnbindCopyInt, []ir.Named{KW("self", ir.Ref(self))}, kw)
 }
 
 // AtenUnflattenInt builds aten::unflatten.int(Tensor(a) self, int dim, SymInt[] sizes) -> Tensor(a). One dimension split into several; one size may be -1.

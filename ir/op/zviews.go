@@ -10141,6 +10141,24 @@ func AsAtenModeDefault(n *ir.Node) (v AtenModeDefaultView, ok bool) {
 	return v, true
 }
 
+// AtenMoveaxisIntView is the arguments of aten.moveaxis.int; a tensor that is None is nil.
+type AtenMoveaxisIntView struct {
+	Self        *ir.Value
+	Source      ir.Arg
+	Destination ir.Arg
+}
+
+// AsAtenMoveaxisInt is n's arguments as aten.moveaxis.int; ok is false for other nodes.
+func AsAtenMoveaxisInt(n *ir.Node) (v AtenMoveaxisIntView, ok bool) {
+	if n == nil || n.Op != ops.AtenMoveaxisInt {
+		return v, false
+	}
+	v.Self = n.In(0)
+	v.Source = n.Arg(1)
+	v.Destination = n.Arg(2)
+	return v, true
+}
+
 // AtenMoveaxisIntlistView is the arguments of aten.moveaxis.intlist; a tensor that is None is nil.
 type AtenMoveaxisIntlistView struct {
 	Self        *ir.Value
@@ -13153,6 +13171,24 @@ func AsAtenSelectInt(n *ir.Node) (v AtenSelectIntView, ok bool) {
 	return v, true
 }
 
+// AtenSelectCopyIntView is the arguments of aten.select_copy.int; a tensor that is None is nil.
+type AtenSelectCopyIntView struct {
+	Self  *ir.Value
+	Dim   ir.Arg
+	Index ir.Arg
+}
+
+// AsAtenSelectCopyInt is n's arguments as aten.select_copy.int; ok is false for other nodes.
+func AsAtenSelectCopyInt(n *ir.Node) (v AtenSelectCopyIntView, ok bool) {
+	if n == nil || n.Op != ops.AtenSelectCopyInt {
+		return v, false
+	}
+	v.Self = n.In(0)
+	v.Dim = n.Arg(1)
+	v.Index = n.Arg(2)
+	return v, true
+}
+
 // AtenSelectScatterDefaultView is the arguments of aten.select_scatter.default; a tensor that is None is nil.
 type AtenSelectScatterDefaultView struct {
 	Self  *ir.Value
@@ -15157,6 +15193,24 @@ func AsAtenTransposeInt(n *ir.Node) (v AtenTransposeIntView, ok bool) {
 	return v, true
 }
 
+// AtenTransposeCopyIntView is the arguments of aten.transpose_copy.int; a tensor that is None is nil.
+type AtenTransposeCopyIntView struct {
+	Self *ir.Value
+	Dim0 ir.Arg
+	Dim1 ir.Arg
+}
+
+// AsAtenTransposeCopyInt is n's arguments as aten.transpose_copy.int; ok is false for other nodes.
+func AsAtenTransposeCopyInt(n *ir.Node) (v AtenTransposeCopyIntView, ok bool) {
+	if n == nil || n.Op != ops.AtenTransposeCopyInt {
+		return v, false
+	}
+	v.Self = n.In(0)
+	v.Dim0 = n.Arg(1)
+	v.Dim1 = n.Arg(2)
+	return v, true
+}
+
 // AtenTrapezoidDxView is the arguments of aten.trapezoid.dx; a tensor that is None is nil.
 type AtenTrapezoidDxView struct {
 	Y   *ir.Value
@@ -15434,6 +15488,22 @@ type AtenUnbindIntView struct {
 // AsAtenUnbindInt is n's arguments as aten.unbind.int; ok is false for other nodes.
 func AsAtenUnbindInt(n *ir.Node) (v AtenUnbindIntView, ok bool) {
 	if n == nil || n.Op != ops.AtenUnbindInt {
+		return v, false
+	}
+	v.Self = n.In(0)
+	v.Dim = n.Arg(1)
+	return v, true
+}
+
+// AtenUnbindCopyIntView is the arguments of aten.unbind_copy.int; a tensor that is None is nil.
+type AtenUnbindCopyIntView struct {
+	Self *ir.Value
+	Dim  ir.Arg
+}
+
+// AsAtenUnbindCopyInt is n's arguments as aten.unbind_copy.int; ok is false for other nodes.
+func AsAtenUnbindCopyInt(n *ir.Node) (v AtenUnbindCopyIntView, ok bool) {
+	if n == nil || n.Op != ops.AtenUnbindCopyInt {
 		return v, false
 	}
 	v.Self = n.In(0)

@@ -605,4 +605,27 @@ var alias = []ops.Row{
 		SameAs: "aten._reshape_alias.default",
 		Infer:  "inferCopyTwin",
 	},
+	{
+		Schema: "aten::transpose_copy.int(Tensor self, int dim0, int dim1) -> Tensor",
+		Doc:    "The same as aten.transpose.int, as a copy.",
+		SameAs: "aten.transpose.int",
+		Infer:  "inferCopyTwin",
+	},
+	{
+		Schema: "aten::select_copy.int(Tensor self, int dim, SymInt index) -> Tensor",
+		Doc:    "The same as aten.select.int, as a copy.",
+		SameAs: "aten.select.int",
+		Infer:  "inferCopyTwin",
+	},
+	{
+		Schema: "aten::unbind_copy.int(Tensor self, int dim=0) -> Tensor[]",
+		Doc:    "The same as aten.unbind.int, as a copy.",
+		SameAs: "aten.unbind.int",
+		Infer:  "inferCopyTwin",
+	},
+	{
+		Schema: "aten::moveaxis.int(Tensor(a) self, int source, int destination) -> Tensor(a)",
+		Doc:    "The same as aten.movedim.int.",
+		SameAs: "aten.movedim.int",
+	},
 }
