@@ -56,6 +56,8 @@ var binaryRules = map[ops.ID]rule{
 	ops.AtenFloorDivideScalar:  floorDivide,
 	ops.AtenRemainderTensor:    elementwise(remNode, nil),
 	ops.AtenRemainderScalar:    elementwise(remNode, nil),
+	ops.AtenFmodTensor:         fmodRule,
+	ops.AtenFmodScalar:         fmodRule,
 	ops.AtenPowTensorTensor:    elementwise(powNode, nil),
 	ops.AtenPowTensorScalar:    powScalar,
 	ops.AtenPowScalar:          elementwise(powNode, nil),
@@ -197,22 +199,30 @@ func divMode(m *match) emit {
 	case mode != "trunc":
 		return m.no("rounding mode %q", mode)
 	}
-	c := d
-	if d.IsInt() {
-		c = ops.Float32
-	}
-	if !numeric(x, d) || !numeric(y, d) {
+	if !numeric(x, d) || !numeric(y, d) || d == ops.Bool {
 		return m.no("an operand does not fit %s", d)
 	}
+	if d.IsInt() {
+		most := min(magnitude(m.n.Graph(), x), largest(d))
+		return func(b *builder) { b.result(0, b.divideInts(b.operand(x, d), b.operand(y, d), d, true, most)) }
+	}
 	return func(b *builder) {
-		q, t := b.temp(c), b.temp(c)
-		b.emit(divNode(b.cast(b.operand(x, d), c), b.cast(b.operand(y, d), c), q))
-		b.emit(&mlx.TruncNode{X: q, Out: t})
-		b.finally(0, t)
+		q := b.temp(d)
+		b.emit(divNode(b.operand(x, d), b.operand(y, d), q))
+		b.emit(&mlx.TruncNode{X: q, Out: b.out(0)})
 	}
 }
 
-// floorDivide divides integers as floats inside the delegate and leaves a float, which is cut to an integer where it is read.
+func fmodRule(m *match) emit {
+	x, y, d := m.arg(0), m.arg(1), m.out().DType
+	if !numeric(x, d) || !numeric(y, d) || d == ops.Bool {
+		return m.no("an operand does not fit %s", d)
+	}
+	return func(b *builder) { b.result(0, b.fmod(b.operand(x, d), b.operand(y, d), d)) }
+}
+
+// floorDivide of integers is exact in one node as long as a 32-bit float holds the dividend; the node leaves a float, which
+// is cut to an integer where it is read.
 func floorDivide(m *match) emit {
 	x, y, d := m.arg(0), m.arg(1), m.out().DType
 	if d == ops.Bool || !numeric(x, d) || !numeric(y, d) {
@@ -221,8 +231,13 @@ func floorDivide(m *match) emit {
 	if d.IsFloat() {
 		return pointwise(m, x, y, d, func(a, c, out mlx.Tid) mlx.OpNode { return &mlx.FloorDivideNode{A: a, B: c, Out: out} }, nil)
 	}
+	most := min(magnitude(m.n.Graph(), x), largest(d))
 	return func(b *builder) {
-		b.emit(&mlx.FloorDivideNode{A: b.operand(x, d), B: b.operand(y, d), Out: b.outAs(0, ops.Float32)})
+		if most < 1<<23 {
+			b.emit(&mlx.FloorDivideNode{A: b.operand(x, d), B: b.operand(y, d), Out: b.outAs(0, ops.Float32)})
+			return
+		}
+		b.result(0, b.divideInts(b.operand(x, d), b.operand(y, d), d, false, most))
 	}
 }
 

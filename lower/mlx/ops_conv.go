@@ -143,6 +143,17 @@ func (m *match) conv(c *conv, behind []int64) emit {
 	if c.transposed && c.groups != 1 && weight == nil {
 		return m.no("a transposed convolution in groups with a computed filter")
 	}
+	// Padding of a transposed convolution cuts its result. The node cuts no more than the filter reaches over the edge.
+	cut := make([]int64, n)
+	if c.transposed {
+		pad := append([]int64(nil), c.pad...)
+		for i := range n {
+			if reach := c.dilation[i] * (wsizes[2+i] - 1); pad[i] > reach {
+				cut[i], pad[i] = pad[i]-reach, reach
+			}
+		}
+		c.pad = pad
+	}
 	toLast := channelsLast(n)
 	toFirst := channelsFirst(n)
 	return func(b *builder) {
@@ -160,6 +171,14 @@ func (m *match) conv(c *conv, behind []int64) emit {
 		w := b.filter(c, weight, wsizes)
 		y := b.temp(d)
 		b.emit(c.node(x, w, y, n))
+		for i, k := range cut {
+			if k > 0 {
+				s := mlx.NewSliceNode()
+				s.X, s.Axis, s.Start, s.Stop, s.Out = y, lit(int64(1+i)), lit(k), lit(-k), b.temp(d)
+				b.emit(s)
+				y = s.Out
+			}
+		}
 		if c.bias != nil {
 			// One bias a channel, and channels are last.
 			sum := b.temp(d)

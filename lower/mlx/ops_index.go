@@ -300,38 +300,34 @@ func indexAdd(m *match) emit {
 	}
 }
 
-// indexPut is x[i, :, j] = values with the indexed dimensions first: the others are one block that is written or added to
-// at places along one axis. A mask over leading dimensions chooses with where.
+// indexPut is x[:, i, :, j] = values: with the indexed dimensions in front, the others are one block that is written or
+// added to at places along one axis. A mask over leading dimensions chooses with where.
 func indexPut(m *match) emit {
 	x, values := m.in(0), m.in(2)
 	accumulate := flagged(m.arg(3))
 	var at []*ir.Value
-	lead := true
+	var axes []int
 	for i, v := range m.arg(1).Values() {
-		if v == nil {
-			continue
+		if v != nil {
+			at, axes = append(at, v), append(axes, i)
 		}
-		lead = lead && i == len(at)
-		at = append(at, v)
 	}
 	k := len(at)
-	if k == 1 && at[0].Type.DType == ops.Bool && lead {
+	if k == 1 && at[0].Type.DType == ops.Bool && axes[0] == 0 {
 		return maskPut(m, x, at[0], values, accumulate)
 	}
-	if k == 0 || !lead {
-		return m.no("indices that are not those of the first dimensions")
+	if k == 0 {
+		return m.no("no index")
 	}
 	n := 0
 	for _, v := range at {
 		if v.Type.DType == ops.Bool || v.Type.DType == ops.Uint8 {
-			return m.no("a mask beside other indices")
+			return m.no("a mask beside other indices, or after the first dimension")
 		}
 		n = max(n, v.Type.Rank())
 	}
-	if n == 0 {
-		return m.no("indices without dimensions")
-	}
-	// The shape of what is written: the indices' dimensions, then those of the block.
+	// The indices' own shape, and where its dimensions stand among those of the values: in place of the indexed ones where
+	// these stand together, in front elsewhere.
 	var places []sym.Expr
 	for d := range n {
 		e := sym.Const(1)
@@ -342,12 +338,35 @@ func indexPut(m *match) emit {
 		}
 		places = append(places, e)
 	}
-	block := x.Type.Shape[k:]
-	count := sym.Prod(places...)
-	rows := sym.Prod(x.Type.Shape[:k]...)
-	if why := expressible(count); why != "" {
+	front := 0
+	if axes[k-1]-axes[0] == k-1 {
+		front = axes[0]
+	}
+	rank := x.Type.Rank()
+	perm := append([]int(nil), axes...)
+	var block []sym.Expr
+	indexed := map[int]bool{}
+	for _, a := range axes {
+		indexed[a] = true
+	}
+	for d := range rank {
+		if !indexed[d] {
+			perm, block = append(perm, d), append(block, x.Type.Shape[d])
+		}
+	}
+	back := make([]int32, rank)
+	moved := false
+	forth := make([]int32, rank)
+	for i, p := range perm {
+		back[p], forth[i] = int32(i), int32(p)
+		moved = moved || p != i
+	}
+	lead := pick(x.Type.Shape, axes)
+	count, rows := sym.Prod(places...), sym.Prod(lead...)
+	if why := expressible(sym.Mul(count, rows)); why != "" {
 		return m.no("%s", why)
 	}
+	full := append(append(append([]sym.Expr(nil), block[:front]...), places...), block[front:]...)
 	dt := x.Type.DType
 	return func(b *builder) {
 		var place mlx.Tid
@@ -357,51 +376,69 @@ func indexPut(m *match) emit {
 				// Places from the end count from the end of their own dimension.
 				neg, wrapped, nonneg := b.temp(ops.Bool), b.temp(ops.Int64), b.temp(ops.Int64)
 				b.emit(ltNode(p, b.scalar(ops.Int64, ir.Int(0)), neg))
-				b.emit(addNode(p, b.operand(ir.SymInt(x.Type.Shape[i]), ops.Int64), wrapped))
+				b.emit(addNode(p, b.operand(ir.SymInt(lead[i]), ops.Int64), wrapped))
 				b.emit(&mlx.WhereNode{Condition: neg, X: wrapped, Y: p, Out: nonneg})
 				p = nonneg
 			}
 			if i > 0 {
 				scaled, sum := b.temp(ops.Int64), b.temp(ops.Int64)
-				b.emit(mulNode(place, b.operand(ir.SymInt(x.Type.Shape[i]), ops.Int64), scaled))
+				b.emit(mulNode(place, b.operand(ir.SymInt(lead[i]), ops.Int64), scaled))
 				b.emit(addNode(scaled, p, sum))
 				p = sum
 			}
 			place = p
 		}
-		if n > 1 {
+		if n != 1 {
 			flat := b.temp(ops.Int64)
 			b.emit(&mlx.ReshapeNode{X: place, Out: flat, Shape: []*mlx.IntOrVid{lit(-1)}})
 			place = flat
 		}
 		vals := b.inAs(values, dt)
-		full := append(append([]sym.Expr(nil), places...), block...)
 		if !ir.EqualShape(values.Type.Shape, full) {
 			wide := b.temp(dt)
 			b.emit(&mlx.BroadcastToNode{X: vals, Out: wide, Shape: b.ints(full)})
 			vals = wide
 		}
-		if n > 1 {
+		if front > 0 {
+			p := make([]int32, 0, len(full))
+			for i := range n {
+				p = append(p, int32(front+i))
+			}
+			for i := range full {
+				if i < front || i >= front+n {
+					p = append(p, int32(i))
+				}
+			}
+			t := b.temp(dt)
+			b.emit(&mlx.TransposeNode{X: vals, Out: t, Perm: p})
+			vals = t
+		}
+		if n != 1 {
 			flat := b.temp(dt)
 			b.emit(&mlx.ReshapeNode{X: vals, Out: flat, Shape: b.ints(append([]sym.Expr{count}, block...))})
 			vals = flat
 		}
 		dst := b.target(x)
+		if moved {
+			t := b.temp(dt)
+			b.emit(&mlx.TransposeNode{X: dst, Out: t, Perm: forth})
+			dst = t
+		}
 		if k > 1 {
 			flat := b.temp(dt)
 			b.emit(&mlx.ReshapeNode{X: dst, Out: flat, Shape: b.ints(append([]sym.Expr{rows}, block...))})
 			dst = flat
 		}
 		out := b.out(0)
-		if k > 1 {
+		if k > 1 || moved {
 			out = b.temp(dt)
 		}
 		if accumulate {
-			ones := []*mlx.IntOrVid{lit(-1)}
-			for range block {
-				ones = append(ones, lit(1))
-			}
 			if len(block) > 0 {
+				ones := []*mlx.IntOrVid{lit(-1)}
+				for range block {
+					ones = append(ones, lit(1))
+				}
 				col, wide := b.temp(ops.Int64), b.temp(ops.Int64)
 				b.emit(&mlx.ReshapeNode{X: place, Out: col, Shape: ones})
 				b.emit(&mlx.BroadcastToNode{X: col, Out: wide, Shape: b.ints(append([]sym.Expr{count}, block...))})
@@ -412,7 +449,15 @@ func indexPut(m *match) emit {
 			b.emit(&mlx.IndexCopyNode{Dst: dst, Update: vals, Indices: place, Out: out})
 		}
 		if k > 1 {
-			b.emit(&mlx.ReshapeNode{X: out, Out: b.out(0), Shape: b.ints(x.Type.Shape)})
+			last := b.out(0)
+			if moved {
+				last = b.temp(dt)
+			}
+			b.emit(&mlx.ReshapeNode{X: out, Out: last, Shape: b.ints(append(append([]sym.Expr(nil), lead...), block...))})
+			out = last
+		}
+		if moved {
+			b.emit(&mlx.TransposeNode{X: out, Out: b.out(0), Perm: back})
 		}
 	}
 }
