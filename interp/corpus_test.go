@@ -227,7 +227,7 @@ func TestCorpus(t *testing.T) {
 	if err := sc.Err(); err != nil {
 		t.Fatal(err)
 	}
-	if n < 2000 || len(covered) < 400 {
+	if n < 2500 || len(covered) < 700 {
 		t.Errorf("%d cases of %d operators: the corpus is not whole", n, len(covered))
 	}
 }

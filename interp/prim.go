@@ -526,8 +526,6 @@ func evalAssociativeScan(c *Call) ([]Value, error) {
 	acc := sliceAll(xs, 0)
 	steps := [][]Value{acc}
 	for i := int64(1); i < n; i++ {
-		// The graph is written for slices that keep the dimension in some versions and drop it in others: the rank of its
-		// inputs tells.
 		outs, err := c.call(g, append(append(slices.Clone(acc), sliceAll(xs, i)...), extra...))
 		if err != nil {
 			return nil, err

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
+	"unsafe"
 
 	"github.com/lathe-ml/lathe/ir"
 	"github.com/lathe-ml/lathe/ir/sym"
@@ -33,14 +35,14 @@ type Options struct {
 // State is what a program keeps between calls: its parameters, buffers and constants by name.
 type State struct {
 	tensors  map[string]*Tensor
-	storages map[ir.Storage]*Storage
+	storages map[any]*Storage // by what they are loaded from
 	// history is the keys and values of caches that live outside of the graph, by layer.
 	history map[int64][2]*Tensor
 }
 
 // NewState makes an empty state; sessions add to it what their graphs name.
 func NewState() *State {
-	return &State{tensors: map[string]*Tensor{}, storages: map[ir.Storage]*Storage{}, history: map[int64][2]*Tensor{}}
+	return &State{tensors: map[string]*Tensor{}, storages: map[any]*Storage{}, history: map[int64][2]*Tensor{}}
 }
 
 // Tensor is the parameter, buffer or constant of that name, or nil.
@@ -51,22 +53,21 @@ func (s *State) SetTensor(name string, t *Tensor) { s.tensors[name] = t }
 
 // load makes a tensor of an input's contents. Inputs over one storage alias each other.
 func (s *State) load(d *ir.Data) (*Tensor, error) {
-	comparable := true
-	if _, isMem := d.Storage.(ir.MemStorage); isMem {
-		comparable = false // a slice is no map key
+	var key any
+	if m, ok := d.Storage.(ir.MemStorage); ok {
+		key = unsafe.SliceData(m)
+	} else if reflect.TypeOf(d.Storage).Comparable() {
+		key = d.Storage
 	}
-	var st *Storage
-	if comparable {
-		st = s.storages[d.Storage]
-	}
-	if st == nil {
+	st := s.storages[key]
+	if st == nil || key == nil {
 		b, err := d.Storage.Bytes()
 		if err != nil {
 			return nil, err
 		}
 		st = NewStorage(b)
-		if comparable {
-			s.storages[d.Storage] = st
+		if key != nil {
+			s.storages[key] = st
 		}
 	}
 	strides := d.Strides

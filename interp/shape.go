@@ -400,7 +400,12 @@ func evalPad(c *Call) ([]Value, error) {
 	case b == "_pad_circular":
 		mode = "circular"
 	case b == "_pad_enum":
-		mode = []string{"constant", "reflect", "replicate", "circular"}[c.Int(2)]
+		modes := []string{"reflect", "replicate", "circular", "constant"}
+		k := c.Int(2)
+		if k < 0 || k >= int64(len(modes)) {
+			fail("padding mode %d is not known", k)
+		}
+		mode = modes[k]
 		value = c.Args[3]
 	default:
 		mode, value = c.Str(2), c.Args[3]

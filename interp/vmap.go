@@ -6,6 +6,8 @@ import "slices"
 type batched struct {
 	level int64
 	items []Value
+	// proto stands for an item where there are none, so that their shapes are known.
+	proto Value
 }
 
 // unbatch finds the innermost level among arguments, and how many items it has.
@@ -25,14 +27,17 @@ func unbatch(args []Value) (level int64, n int) {
 	return level, n
 }
 
-// item is the arguments that place i of a level sees.
+// itemArgs is the arguments that place i of a level sees; -1 is the place that stands for none.
 func itemArgs(args []Value, level int64, i int) []Value {
 	out := make([]Value, len(args))
 	for k, v := range args {
 		switch x := v.(type) {
 		case *batched:
 			if x.level == level {
-				v = x.items[i]
+				v = x.proto
+				if i >= 0 {
+					v = x.items[i]
+				}
 			}
 		case []Value:
 			v = itemArgs(x, level, i)
@@ -44,6 +49,13 @@ func itemArgs(args []Value, level int64, i int) []Value {
 
 // mapBatched applies an operator at each place of the innermost level.
 func mapBatched(c *Call, level int64, n int) ([]Value, error) {
+	if n == 0 {
+		outs, err := apply(&Call{Op: c.Op, Args: itemArgs(c.Args, level, -1), Results: c.Results, run: c.run})
+		for k, v := range outs {
+			outs[k] = &batched{level: level, proto: v}
+		}
+		return outs, err
+	}
 	var outs []Value
 	for i := range n {
 		one, err := apply(&Call{Op: c.Op, Args: itemArgs(c.Args, level, i), Results: c.Results, run: c.run})
@@ -97,6 +109,9 @@ func evalAddBatchDim(c *Call) ([]Value, error) {
 		fail("vmap over a 0-d tensor")
 	}
 	b := &batched{level: level}
+	if t.Sizes[k] == 0 {
+		b.proto = NewTensor(t.DType, slices.Delete(slices.Clone(t.Sizes), k, k+1)...)
+	}
 	for i := range t.Sizes[k] {
 		b.items = append(b.items, selectDim(t, k, i))
 	}
@@ -125,6 +140,13 @@ func removeBatch(v Value, level, size, d int64) Value {
 				out.items = append(out.items, removeBatch(&batched{level: level, items: itemArgs(x.items, lv, i)}, level, size, d))
 			}
 			return out
+		}
+		if len(x.items) == 0 {
+			p, ok := x.proto.(*Tensor)
+			if !ok {
+				fail("vmap of %s over nothing", kindName(x.proto))
+			}
+			return NewTensor(p.DType, slices.Insert(slices.Clone(p.Sizes), dim(d, p.Rank()+1), 0)...)
 		}
 		ts := make([]*Tensor, len(x.items))
 		for i, it := range x.items {
