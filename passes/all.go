@@ -3,7 +3,7 @@ package passes
 // All lists the passes of this package in the order of their names.
 func All() []Pass {
 	return []Pass{
-		CanonicalizeCopies, CSE, DCE, Decompose, DropoutEval, FoldViews, Functionalize, FuseRMSNorm, InlineWrappers, RejectStaticCache, RemoveAsserts,
+		CanonicalizeCopies, ConstFold, CSE, DCE, Decompose, DropoutEval, FoldViews, Functionalize, FuseRMSNorm, InlineWrappers, RejectStaticCache, RemoveAsserts,
 		RemoveDetach, RemoveNoops,
 	}
 }
@@ -12,7 +12,7 @@ func All() []Pass {
 func Portable() Pipeline {
 	return Pipeline{
 		InlineWrappers, RemoveAsserts, Functionalize, CanonicalizeCopies, RemoveDetach, DropoutEval, RemoveNoops, Decompose,
-		RemoveNoops, FoldViews, CSE, DCE,
+		RemoveNoops, FoldViews, ConstFold, CSE, DCE,
 	}
 }
 
@@ -29,6 +29,8 @@ func Order() []OrderFact {
 		{"functionalize", "decompose", "decompositions know no aliases"},
 		{"canonicalize-copies", "decompose", "the table has one decomposition for each meaning"},
 		{"decompose", "fold-views", "decompositions leave views of views behind"},
+		{"decompose", "const-fold", "what no backend takes is computed before the program runs"},
+		{"const-fold", "dce", "the weights that went into a constant are no longer used"},
 		{"fold-views", "cse", "views in one form are equal more often"},
 		{"cse", "dce", "what is shared leaves nothing dead behind"},
 	}
