@@ -26,8 +26,7 @@ mlx:
 # Compiles and runs all handed cases and prints a line of counts per backend. LATHE_CASE_ARCHIVES is the folder they came in.
 LATHE_CASE_ARCHIVES ?= ../shared/cases
 cases:
-	status=0; go run ./tools/oracle/reference -archives $(LATHE_CASE_ARCHIVES) || status=1; \
-	go run ./tools/casecheck -archives $(LATHE_CASE_ARCHIVES) || status=1; exit $$status
+	go run ./tools/casecheck -archives $(LATHE_CASE_ARCHIVES)
 
 # Every fuzz target for a while.
 FUZZTIME ?= 30s

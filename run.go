@@ -259,7 +259,7 @@ func openProgram(ctx context.Context, path string, o RunOptions) (*Runner, error
 		r.inputs = append(r.inputs, s)
 	}
 	r.call = func(_ context.Context, in []Value) ([]Value, error) {
-		vs, err := toRuntimeAll(in)
+		vs, err := ToRuntime(in)
 		if err != nil {
 			return nil, err
 		}
@@ -267,7 +267,7 @@ func openProgram(ctx context.Context, path string, o RunOptions) (*Runner, error
 		if err != nil {
 			return nil, runtimeDiag(path, err)
 		}
-		return fromRuntimeAll(outs)
+		return FromRuntime(outs)
 	}
 	return r, nil
 }

@@ -171,7 +171,8 @@ func fromRuntime(v etrt.Value) (Value, error) {
 	return nil, fmt.Errorf("a value of kind %s", v.Kind)
 }
 
-func toRuntimeAll(vs []Value) ([]etrt.Value, error) {
+// ToRuntime makes the runtime's form of values.
+func ToRuntime(vs []Value) ([]etrt.Value, error) {
 	out := make([]etrt.Value, len(vs))
 	for i, v := range vs {
 		var err error
@@ -182,7 +183,8 @@ func toRuntimeAll(vs []Value) ([]etrt.Value, error) {
 	return out, nil
 }
 
-func fromRuntimeAll(vs []etrt.Value) ([]Value, error) {
+// FromRuntime makes values of the runtime's form of them.
+func FromRuntime(vs []etrt.Value) ([]Value, error) {
 	out := make([]Value, len(vs))
 	for i, v := range vs {
 		var err error
@@ -193,17 +195,14 @@ func fromRuntimeAll(vs []etrt.Value) ([]Value, error) {
 	return out, nil
 }
 
-// FromRuntime makes the values of a recorded call.
-func FromRuntime(vs []etrt.Value) ([]Value, error) { return fromRuntimeAll(vs) }
-
 // Compare tells every difference between what was computed and what is wanted: floats within atol + rtol*|want|, all else
 // exact. Where more was computed than is wanted (mutated inputs come first), the last values count; None is passed over.
 func Compare(got, want []Value, rtol, atol float64) error {
-	g, err := toRuntimeAll(got)
+	g, err := ToRuntime(got)
 	if err != nil {
 		return err
 	}
-	w, err := toRuntimeAll(want)
+	w, err := ToRuntime(want)
 	if err != nil {
 		return err
 	}

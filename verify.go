@@ -238,7 +238,7 @@ func (v *verifier) evaluate(ctx context.Context, g *ir.Graph, watch func(call in
 }
 
 func copyValues(vs []Value) ([]Value, error) {
-	rs, err := toRuntimeAll(vs)
+	rs, err := ToRuntime(vs)
 	if err != nil {
 		return nil, err
 	}
@@ -247,7 +247,7 @@ func copyValues(vs []Value) ([]Value, error) {
 			t.Data = slices.Clone(t.Data)
 		}
 	}
-	return fromRuntimeAll(rs)
+	return FromRuntime(rs)
 }
 
 var errEnough = errors.New("enough")

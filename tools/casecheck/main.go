@@ -17,30 +17,39 @@ import (
 
 	"github.com/lathe-ml/lathe"
 	"github.com/lathe-ml/lathe/internal/etrt"
+	"github.com/lathe-ml/lathe/interp"
 	"github.com/lathe-ml/lathe/ir"
 	"github.com/lathe-ml/lathe/lower/program"
 	"github.com/lathe-ml/lathe/tools/oracle/cases"
+	"github.com/lathe-ml/lathe/tools/oracle/judge"
 	"github.com/lathe-ml/lathe/tools/oracle/mlx"
 )
 
 type config struct {
 	archives, root, only, tag string
-	backends                  []string
-	verbose, figures          bool
-	jobs                      int
+	// known are failures that are put up with, by "backend case", with their reasons.
+	known            map[string]string
+	backends         []string
+	verbose, figures bool
+	jobs             int
 }
 
 func main() {
 	var c config
-	var backends string
+	var backends, known string
 	flag.StringVar(&c.archives, "archives", os.Getenv("LATHE_CASE_ARCHIVES"), "folder with index.tsv and unpack")
-	flag.StringVar(&backends, "backends", strings.Join(lathe.Backends(), ","), "backends to check")
+	flag.StringVar(&backends, "backends", strings.Join(append([]string{reference}, lathe.Backends()...), ","), "backends to check, and the reference engine")
 	flag.StringVar(&c.only, "only", "", "cases whose name begins so")
 	flag.StringVar(&c.tag, "tag", "", "cases with this tag")
 	flag.BoolVar(&c.verbose, "v", false, "a line for every case, not only for those that are not right")
 	flag.BoolVar(&c.figures, "figures", false, "compare planned memory and instructions with the recorded official ones")
 	flag.IntVar(&c.jobs, "j", runtime.NumCPU(), "cases at a time")
+	flag.StringVar(&known, "known", filepath.Join("tools", "casecheck", "known.txt"), "failures that are put up with: backend, case, reason; a line each")
 	flag.Parse()
+	if err := c.readKnown(known); err != nil {
+		fmt.Fprintln(os.Stderr, "casecheck:", err)
+		os.Exit(2)
+	}
 	c.backends = strings.Split(backends, ",")
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -48,6 +57,28 @@ func main() {
 		fmt.Fprintln(os.Stderr, "casecheck:", err)
 		os.Exit(1)
 	}
+}
+
+func (c *config) readKnown(path string) error {
+	c.known = map[string]string{}
+	if path == "" {
+		return nil
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	for i, l := range strings.Split(string(b), "\n") {
+		if l = strings.TrimSpace(l); l == "" || l[0] == '#' {
+			continue
+		}
+		f := strings.SplitN(l, " ", 3)
+		if len(f) < 3 {
+			return fmt.Errorf("%s:%d: want backend, case and reason", path, i+1)
+		}
+		c.known[f[0]+" "+f[1]] = f[2]
+	}
+	return nil
 }
 
 func run(ctx context.Context, c config) error {
@@ -96,10 +127,17 @@ func run(ctx context.Context, c config) error {
 		counts := map[string]int{}
 		for i, r := range results {
 			counts[r.class]++
-			if !r.good() {
+			why, known := c.known[backend+" "+names[i]]
+			switch {
+			case known && r.good():
+				bad++
+				r.text += "; it is listed as a known failure: take it off the list"
+			case known:
+				r.text = ", as known: " + why
+			case !r.good():
 				bad++
 			}
-			if c.verbose || !r.good() || c.figures && r.worse {
+			if c.verbose || known || !r.good() || c.figures && r.worse {
 				fmt.Printf("%s %s: %s%s\n", backend, names[i], r.class, r.text)
 			}
 		}
@@ -148,9 +186,10 @@ const (
 	accepted  = "not refused"
 	wrong     = "wrong"
 	broken    = "broken"
+	skipped   = "not for it"
 )
 
-var classes = []string{right, refusedOK, compiled, refused, accepted, wrong, broken}
+var classes = []string{right, refusedOK, compiled, refused, accepted, wrong, broken, skipped}
 
 type result struct {
 	class, text string
@@ -158,7 +197,9 @@ type result struct {
 	worse bool
 }
 
-func (r result) good() bool { return r.class == right || r.class == refusedOK || r.class == compiled }
+func (r result) good() bool {
+	return r.class == right || r.class == refusedOK || r.class == compiled || r.class == skipped
+}
 
 func selected(c config) ([]string, error) {
 	var names []string
@@ -197,6 +238,9 @@ func check(ctx context.Context, rt runtimes, c config, name, backend, out string
 		return fail(broken, err)
 	}
 	defer cs.Close() //nolint:errcheck // only read
+	if backend == reference {
+		return interpret(cs)
+	}
 	expect := cs.Expect(backend)
 	os.Remove(out) //nolint:errcheck // may not be there
 	rep, err := lathe.Compile(ctx, lathe.Options{Inputs: []lathe.Input{{Path: cs.Model()}}, Output: out, Backend: backend})
@@ -228,6 +272,29 @@ func check(ctx context.Context, rt runtimes, c config, name, backend, out string
 		r.text, r.worse = figures(cs.Dir, backend, rep.Methods)
 	}
 	return r
+}
+
+// reference is the name of the reference engine among the backends.
+const reference = "reference"
+
+// interpret runs one case in the reference engine, straight from its archive.
+func interpret(cs *cases.Case) result {
+	if cs.Hostile || len(cs.Calls) == 0 {
+		return result{class: skipped}
+	}
+	m, err := lathe.Open(cs.Model())
+	if err != nil {
+		return result{class: refused, text: ": " + err.Error()}
+	}
+	defer m.Close()
+	g := m.Program.Method(cs.Method)
+	if g == nil {
+		return result{class: broken, text: fmt.Sprintf(": no method %q", cs.Method)}
+	}
+	if err := judge.Check(cs, g, interp.Options{}); err != nil {
+		return result{class: wrong, text: ": " + err.Error()}
+	}
+	return result{class: right}
 }
 
 // figures compares with what is recorded of the official pipeline.

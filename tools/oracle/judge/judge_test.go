@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lathe-ml/lathe/interp"
 	"github.com/lathe-ml/lathe/ir"
 	"github.com/lathe-ml/lathe/lower/program"
 	"github.com/lathe-ml/lathe/passes"
@@ -95,7 +96,7 @@ func check(t *testing.T, c *cases.Case, left map[string]int) {
 	if g == nil {
 		g = p.Methods[0]
 	}
-	before := judge.Check(c, g)
+	before := judge.Check(c, g, interp.Options{})
 	if before != nil {
 		t.Logf("before any pass: %v", before)
 	}
@@ -111,7 +112,7 @@ func check(t *testing.T, c *cases.Case, left map[string]int) {
 			}
 		}
 	})
-	if err := judge.Check(c, g); err != nil {
+	if err := judge.Check(c, g, interp.Options{}); err != nil {
 		if before == nil {
 			t.Error(err)
 		} else {

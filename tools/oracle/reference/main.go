@@ -3,7 +3,6 @@
 package main
 
 import (
-	"context"
 	"flag"
 	"fmt"
 	"maps"
@@ -13,12 +12,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lathe-ml/lathe/internal/etrt"
 	"github.com/lathe-ml/lathe/interp"
 	"github.com/lathe-ml/lathe/ir"
-	"github.com/lathe-ml/lathe/ops"
 	"github.com/lathe-ml/lathe/pt2"
 	"github.com/lathe-ml/lathe/tools/oracle/cases"
+	"github.com/lathe-ml/lathe/tools/oracle/judge"
 )
 
 func main() {
@@ -94,34 +92,7 @@ func check(c *cases.Case, types bool) error {
 	if err != nil {
 		return err
 	}
-	var s *interp.Session
-	for i, call := range c.Calls {
-		if s == nil || !c.Stateful {
-			if s, err = interp.New(g, interp.Options{CheckTypes: types}); err != nil {
-				return err
-			}
-		}
-		in := make([]interp.Value, len(call.In))
-		for k, v := range call.In {
-			if in[k], err = fromCase(v); err != nil {
-				return fmt.Errorf("call %d, input %d: %w", i, k, err)
-			}
-		}
-		outs, err := s.Run(context.Background(), in)
-		if err != nil {
-			return fmt.Errorf("call %d: %w", i, err)
-		}
-		got := make([]etrt.Value, len(outs))
-		for k, v := range outs {
-			if got[k], err = toCase(v); err != nil {
-				return fmt.Errorf("call %d, output %d: %w", i, k, err)
-			}
-		}
-		if err := c.CompareCall(i, got); err != nil {
-			return fmt.Errorf("call %d: %w", i, err)
-		}
-	}
-	return nil
+	return judge.Check(c, g, interp.Options{CheckTypes: types})
 }
 
 func method(a *pt2.Archive, name string) (*ir.Graph, error) {
@@ -136,52 +107,4 @@ func method(a *pt2.Archive, name string) (*ir.Graph, error) {
 		return p.Methods[0], nil
 	}
 	return nil, fmt.Errorf("no method %q", name)
-}
-
-func fromCase(v etrt.Value) (interp.Value, error) {
-	switch v.Kind {
-	case etrt.KindNone:
-		return nil, nil
-	case etrt.KindInt:
-		return v.Int, nil
-	case etrt.KindFloat:
-		return v.Float, nil
-	case etrt.KindBool:
-		return v.Bool, nil
-	case etrt.KindString:
-		return v.Str, nil
-	case etrt.KindTensor:
-		d, ok := ops.ParseDType(v.Tensor.DType.String())
-		if !ok {
-			return nil, fmt.Errorf("dtype %s", v.Tensor.DType)
-		}
-		strides := v.Tensor.Strides
-		if strides == nil {
-			return interp.FromBytes(d, v.Tensor.Shape, v.Tensor.Data)
-		}
-		return interp.NewView(d, v.Tensor.Shape, strides, 0, interp.NewStorage(v.Tensor.Data))
-	}
-	return nil, fmt.Errorf("%s values are not known", v.Kind)
-}
-
-func toCase(v interp.Value) (etrt.Value, error) {
-	switch x := v.(type) {
-	case nil:
-		return etrt.Value{}, nil
-	case int64:
-		return etrt.Value{Kind: etrt.KindInt, Int: x}, nil
-	case float64:
-		return etrt.Value{Kind: etrt.KindFloat, Float: x}, nil
-	case bool:
-		return etrt.Value{Kind: etrt.KindBool, Bool: x}, nil
-	case string:
-		return etrt.Value{Kind: etrt.KindString, Str: x}, nil
-	case *interp.Tensor:
-		d, err := etrt.ParseDType(x.DType.Torch())
-		if err != nil {
-			return etrt.Value{}, err
-		}
-		return etrt.Value{Kind: etrt.KindTensor, Tensor: &etrt.Tensor{DType: d, Shape: x.Sizes, Data: x.Bytes()}}, nil
-	}
-	return etrt.Value{}, fmt.Errorf("%T values are not known", v)
 }
