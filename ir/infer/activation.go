@@ -20,8 +20,6 @@ func inferRelu(c *Call) ([]ir.Type, error) {
 	return c.map1(x.DType, x)
 }
 
-func inferHardtanh(c *Call) ([]ir.Type, error) { return inferRelu(c) }
-
 func inferPrelu(c *Call) ([]ir.Type, error) {
 	x, w := c.x(), c.tensor("weight")
 	sameDType("self", x, "weight", w)
@@ -44,8 +42,6 @@ func inferPreluKernel(c *Call) ([]ir.Type, error) {
 	sameDType("self", x, "weight", w)
 	return c.mapN(x.DType, operand{dtype: x.DType, t: x}, operand{dtype: w.DType, t: w})
 }
-
-func inferRrelu(c *Call) ([]ir.Type, error) { return inferFloatOnly(c) }
 
 func inferLogSigmoidForward(c *Call) ([]ir.Type, error) {
 	x := c.x()

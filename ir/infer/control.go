@@ -28,8 +28,6 @@ func inferNothing(c *Call) ([]ir.Type, error) { return nil, nil }
 
 func inferDepToken(c *Call) ([]ir.Type, error) { return one(c.tensor("dep_token")) }
 
-func inferDepTokenRange(c *Call) ([]ir.Type, error) { return inferDepToken(c) }
-
 func inferMakeDepToken(c *Call) ([]ir.Type, error) {
 	return one(ir.TensorType(c.dtypeOr("dtype", ops.Float32)))
 }
@@ -258,8 +256,6 @@ func inferWrap(c *Call) ([]ir.Type, error) {
 	c.takes("wrapped_func", g, c.argTypes("args"))
 	return c.outs(g), nil
 }
-
-func inferWrapAutocast(c *Call) ([]ir.Type, error) { return inferWrap(c) }
 
 func inferAddBatchDim(c *Call) ([]ir.Type, error) {
 	x := c.x()

@@ -170,8 +170,6 @@ func inferLinspace(c *Call) ([]ir.Type, error) {
 	return one(ir.TensorType(c.dtypeOr("dtype", ops.Float32), n))
 }
 
-func inferLogspace(c *Call) ([]ir.Type, error) { return inferLinspace(c) }
-
 func inferEye(c *Call) ([]ir.Type, error) {
 	n := c.expr("n")
 	m := n

@@ -199,8 +199,6 @@ func inferSub(c *Call) ([]ir.Type, error) {
 	return c.mapN(d, a, b)
 }
 
-func inferDiv(c *Call) ([]ir.Type, error) { return inferBinaryFloat(c) }
-
 func inferDivMode(c *Call) ([]ir.Type, error) {
 	switch m := c.str("rounding_mode"); m {
 	case "":
@@ -212,8 +210,6 @@ func inferDivMode(c *Call) ([]ir.Type, error) {
 	}
 	return nil, nil
 }
-
-func inferFloorDivide(c *Call) ([]ir.Type, error) { return inferBinary(c) }
 
 // inferBinaryFloat is that of functions of two operands whose result is floating for integers too.
 func inferBinaryFloat(c *Call) ([]ir.Type, error) {

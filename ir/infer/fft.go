@@ -137,8 +137,6 @@ func inferFft1(c *Call) ([]ir.Type, error) {
 	return c.spectrum(c.transform(), x, []int{d}, sizes)
 }
 
-func inferFft2(c *Call) ([]ir.Type, error) { return inferFftn(c) }
-
 func inferFftn(c *Call) ([]ir.Type, error) {
 	x := c.x()
 	sizes, sized := c.optExprs("s")

@@ -368,8 +368,6 @@ func inferMatrixPower(c *Call) ([]ir.Type, error) {
 	return one(ir.TensorType(x.DType, x.Shape...))
 }
 
-func inferMatrixExp(c *Call) ([]ir.Type, error) { return inferMatrixPower(c) }
-
 func inferTrilinear(c *Call) ([]ir.Type, error) {
 	var shapes [][]sym.Expr
 	first := c.tensor("i1")
@@ -543,8 +541,6 @@ func inferCholesky(c *Call) ([]ir.Type, error) {
 	c.square(x)
 	return one(columns(x.DType, x.Shape))
 }
-
-func inferCholeskyEx(c *Call) ([]ir.Type, error) { return inferInvEx(c) }
 
 func inferTriangularSolve(c *Call) ([]ir.Type, error) {
 	b, a := c.x(), c.tensor("A")

@@ -6,10 +6,6 @@ import (
 	"github.com/lathe-ml/lathe/ops"
 )
 
-func inferRand(c *Call) ([]ir.Type, error) { return inferZeros(c) }
-
-func inferRandLike(c *Call) ([]ir.Type, error) { return inferLike(c) }
-
 func inferRandint(c *Call) ([]ir.Type, error) {
 	c.checkLayout()
 	low := sym.Const(0)

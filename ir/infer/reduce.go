@@ -75,8 +75,6 @@ func inferMean(c *Call) ([]ir.Type, error) {
 	return one(c.reduce(c.meanType(x), x))
 }
 
-func inferProd(c *Call) ([]ir.Type, error) { return inferSum(c) }
-
 // notEmpty fails where a dimension without elements is reduced by an operator without a neutral element.
 func (c *Call) notEmpty(x ir.Type, d int) {
 	if d < x.Rank() && x.Shape[d].IsConstValue(0) {

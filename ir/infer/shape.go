@@ -718,8 +718,6 @@ func inferToDtypeLayout(c *Call) ([]ir.Type, error) {
 	return inferToDtype(c)
 }
 
-func inferToDevice(c *Call) ([]ir.Type, error) { return inferToDtype(c) }
-
 func inferToOther(c *Call) ([]ir.Type, error) {
 	x, o := c.x(), c.tensor("other")
 	return one(c.converted(x, o.DType, c.str("memory_format"), c.bool("copy")))
@@ -799,12 +797,6 @@ func inferSymNumel(c *Call) ([]ir.Type, error) { return one(ir.IntType(c.x().Num
 func inferSymStorageOffset(c *Call) ([]ir.Type, error) { return one(ir.ScalarType(ir.KindInt)) }
 
 func inferDim(c *Call) ([]ir.Type, error) { return one(ir.IntType(sym.Const(int64(c.x().Rank())))) }
-
-func inferIsContiguous(c *Call) ([]ir.Type, error) { return inferBoolScalar(c) }
-
-func inferIsFloatingPoint(c *Call) ([]ir.Type, error) { return inferBoolScalar(c) }
-
-func inferIsComplex(c *Call) ([]ir.Type, error) { return inferBoolScalar(c) }
 
 func inferShapeAsTensor(c *Call) ([]ir.Type, error) {
 	return one(ir.StaticType(ops.Int64, int64(c.x().Rank())))

@@ -583,8 +583,6 @@ func inferSplit(c *Call) ([]ir.Type, error) {
 	return c.parts(x, d, c.equalParts(x.Shape[d], c.expr("split_size")), true), nil
 }
 
-func inferUnsafeSplit(c *Call) ([]ir.Type, error) { return inferSplit(c) }
-
 func inferSplitSizes(c *Call) ([]ir.Type, error) {
 	x := c.x()
 	d := c.splitDim(x)
@@ -594,8 +592,6 @@ func inferSplitSizes(c *Call) ([]ir.Type, error) {
 	}
 	return c.parts(x, d, sizes, true), nil
 }
-
-func inferSplitSizesCopy(c *Call) ([]ir.Type, error) { return inferSplitSizes(c) }
 
 func inferChunk(c *Call) ([]ir.Type, error) {
 	x := c.x()
@@ -613,8 +609,6 @@ func inferChunk(c *Call) ([]ir.Type, error) {
 	}
 	return c.parts(x, d, c.equalParts(n, s), true), nil
 }
-
-func inferUnsafeChunk(c *Call) ([]ir.Type, error) { return inferChunk(c) }
 
 // nearlyEqual are the sizes of k chunks that differ by at most one.
 func (c *Call) nearlyEqual(n sym.Expr, k int64) []sym.Expr {
@@ -745,8 +739,6 @@ func inferDiagonal(c *Call) ([]ir.Type, error) {
 	}
 	return one(c.diagonal(x, c.dim("dim1", x.Rank()), c.dim("dim2", x.Rank()), c.expr("offset")))
 }
-
-func inferLinalgDiagonal(c *Call) ([]ir.Type, error) { return inferDiagonal(c) }
 
 func inferUnfold(c *Call) ([]ir.Type, error) {
 	x := c.x()

@@ -73,13 +73,13 @@ var control = []ops.Row{
 	{
 		Schema: "aten::_functional_sym_constrain_range(Scalar size, int? min, int? max, Tensor dep_token) -> Tensor",
 		Doc:    "Says that a number lies within bounds; passes a token on.",
-		Infer:  "inferDepTokenRange",
+		Infer:  "inferDepToken",
 		Interp: "evalSymConstrainRange",
 	},
 	{
 		Schema: "aten::_functional_sym_constrain_range_for_size(Scalar size, int? min, int? max, Tensor dep_token) -> Tensor",
 		Doc:    "Says that a number lies within bounds; passes a token on.",
-		Infer:  "inferDepTokenRange",
+		Infer:  "inferDepToken",
 		Interp: "evalSymConstrainRange",
 	},
 	{
@@ -134,7 +134,7 @@ var control = []ops.Row{
 	{
 		Schema: "higher_order::wrap_with_autocast(str device_type, ScalarType? dtype, bool enabled, bool? cache_enabled, Graph wrapped_func, Any[] args) -> Any[]",
 		Doc:    "Runs a graph inside an autocast region.",
-		Infer:  "inferWrapAutocast",
+		Infer:  "inferWrap",
 		Interp: "evalWrapAutocast",
 	},
 	{

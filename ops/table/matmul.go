@@ -264,13 +264,13 @@ var matmul = []ops.Row{
 		Schema: "aten::matrix_exp(Tensor self) -> Tensor",
 		Doc:    "The exponential of a square matrix.",
 		DTypes: ops.Floats | ops.Complex,
-		Infer:  "inferMatrixExp",
+		Infer:  "inferMatrixPower",
 		Interp: "evalMatrixExp",
 	},
 	{
 		Schema: "aten::linalg_matrix_exp(Tensor self) -> Tensor",
 		Doc:    "The exponential of a square matrix.",
-		Infer:  "inferMatrixExp",
+		Infer:  "inferMatrixPower",
 		Interp: "evalMatrixExp",
 	},
 	{
@@ -439,14 +439,14 @@ var matmul = []ops.Row{
 		Schema: "aten::linalg_cholesky_ex(Tensor self, *, bool upper=False, bool check_errors=False) -> (Tensor L, Tensor info)",
 		Doc:    "The Cholesky factor and an error code.",
 		DTypes: ops.Complex | ops.Set(ops.Float32, ops.Float64),
-		Infer:  "inferCholeskyEx",
+		Infer:  "inferInvEx",
 		Interp: "evalCholesky",
 	},
 	{
 		Schema: "aten::linalg_cholesky_ex.L(Tensor self, *, bool upper=False, bool check_errors=False, Tensor(a!) L, Tensor(b!) info) -> (Tensor(a!) L, Tensor(b!) info)",
 		Doc:    "The Cholesky factor and an error code.",
 		DTypes: ops.Complex | ops.Set(ops.Float32, ops.Float64),
-		Infer:  "inferCholeskyEx",
+		Infer:  "inferInvEx",
 		Interp: "evalCholesky",
 	},
 	{

@@ -6,7 +6,7 @@ var random = []ops.Row{
 	{
 		Schema: "aten::rand(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
 		Doc:    "Uniform random numbers in [0, 1).",
-		Infer:  "inferRand",
+		Infer:  "inferZeros",
 		Interp: "evalRandom",
 		Kernel: "aten::rand.out",
 		Random: true,
@@ -14,14 +14,14 @@ var random = []ops.Row{
 	{
 		Schema: "aten::rand.generator(SymInt[] size, *, Generator? generator, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
 		Doc:    "Uniform random numbers in [0, 1).",
-		Infer:  "inferRand",
+		Infer:  "inferZeros",
 		Interp: "evalRandom",
 		Random: true,
 	},
 	{
 		Schema: "aten::rand_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
 		Doc:    "Uniform random numbers in [0, 1) like self.",
-		Infer:  "inferRandLike",
+		Infer:  "inferLike",
 		Interp: "evalRandom",
 		Decomp: "decompRandLike",
 		Random: true,
@@ -29,7 +29,7 @@ var random = []ops.Row{
 	{
 		Schema: "aten::rand_like.generator(Tensor self, *, Generator? generator, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
 		Doc:    "Uniform random numbers in [0, 1) like self.",
-		Infer:  "inferRandLike",
+		Infer:  "inferLike",
 		Interp: "evalRandom",
 		Decomp: "decompRandLike",
 		Random: true,
@@ -37,7 +37,7 @@ var random = []ops.Row{
 	{
 		Schema: "aten::randn(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
 		Doc:    "Normal random numbers.",
-		Infer:  "inferRand",
+		Infer:  "inferZeros",
 		Interp: "evalRandom",
 		Kernel: "aten::randn.out",
 		Random: true,
@@ -45,14 +45,14 @@ var random = []ops.Row{
 	{
 		Schema: "aten::randn.generator(SymInt[] size, *, Generator? generator, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
 		Doc:    "Normal random numbers.",
-		Infer:  "inferRand",
+		Infer:  "inferZeros",
 		Interp: "evalRandom",
 		Random: true,
 	},
 	{
 		Schema: "aten::randn_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
 		Doc:    "Normal random numbers like self.",
-		Infer:  "inferRandLike",
+		Infer:  "inferLike",
 		Interp: "evalRandom",
 		Decomp: "decompRandnLike",
 		Random: true,
@@ -60,7 +60,7 @@ var random = []ops.Row{
 	{
 		Schema: "aten::randn_like.generator(Tensor self, *, Generator? generator, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
 		Doc:    "Normal random numbers like self.",
-		Infer:  "inferRandLike",
+		Infer:  "inferLike",
 		Interp: "evalRandom",
 		Decomp: "decompRandnLike",
 		Random: true,
@@ -100,7 +100,7 @@ var random = []ops.Row{
 	{
 		Schema: "aten::randint_like(Tensor self, SymInt high, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
 		Doc:    "Random integers in [low, high) like self.",
-		Infer:  "inferRandLike",
+		Infer:  "inferLike",
 		Interp: "evalRandom",
 		Decomp: "decompRandintLike",
 		Random: true,
@@ -108,7 +108,7 @@ var random = []ops.Row{
 	{
 		Schema: "aten::randint_like.low_dtype(Tensor self, SymInt low, SymInt high, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
 		Doc:    "Random integers in [low, high) like self.",
-		Infer:  "inferRandLike",
+		Infer:  "inferLike",
 		Interp: "evalRandom",
 		Decomp: "decompRandintLike",
 		Random: true,

@@ -65,7 +65,7 @@ var reduce = []ops.Row{
 		Schema: "aten::prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
 		Doc:    "The product over one dimension.",
 		DTypes: ops.RealBool | ops.Complex,
-		Infer:  "inferProd",
+		Infer:  "inferSum",
 		Interp: "evalSum",
 		Kernel: "aten::prod.int_out",
 	},

@@ -424,7 +424,7 @@ var shape = []ops.Row{
 	{
 		Schema: "aten::to.device(Tensor(a) self, Device device, ScalarType dtype, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)",
 		Doc:    "The input on a device as an element type.",
-		Infer:  "inferToDevice",
+		Infer:  "inferToDtype",
 		Interp: "evalTo",
 		Decomp: "decompTo",
 	},
@@ -564,25 +564,25 @@ var shape = []ops.Row{
 	{
 		Schema: "aten::is_contiguous(Tensor self) -> bool",
 		Doc:    "Whether the tensor lies row-major.",
-		Infer:  "inferIsContiguous",
+		Infer:  "inferBoolScalar",
 		Interp: "evalSizeQuery",
 	},
 	{
 		Schema: "aten::is_contiguous.memory_format(Tensor self, MemoryFormat memory_format) -> bool",
 		Doc:    "Whether the tensor lies row-major.",
-		Infer:  "inferIsContiguous",
+		Infer:  "inferBoolScalar",
 		Interp: "evalSizeQuery",
 	},
 	{
 		Schema: "aten::is_floating_point(Tensor self) -> bool",
 		Doc:    "Whether the element type is floating.",
-		Infer:  "inferIsFloatingPoint",
+		Infer:  "inferBoolScalar",
 		Interp: "evalSizeQuery",
 	},
 	{
 		Schema: "aten::is_complex(Tensor self) -> bool",
 		Doc:    "Whether the element type is complex.",
-		Infer:  "inferIsComplex",
+		Infer:  "inferBoolScalar",
 		Interp: "evalSizeQuery",
 	},
 	{

@@ -320,14 +320,14 @@ var view = []ops.Row{
 	{
 		Schema: "aten::unsafe_split.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]",
 		Doc:    "Chunks of split_size along a dimension.",
-		Infer:  "inferUnsafeSplit",
+		Infer:  "inferSplit",
 		Interp: "evalSplit",
 		Decomp: "decompSplit",
 	},
 	{
 		Schema: "aten::unsafe_split_with_sizes(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]",
 		Doc:    "Chunks of the given sizes along a dimension.",
-		Infer:  "inferSplitSizesCopy",
+		Infer:  "inferSplitSizes",
 		Interp: "evalSplit",
 		Decomp: "decompSplitSizes",
 	},
@@ -341,7 +341,7 @@ var view = []ops.Row{
 	{
 		Schema: "aten::unsafe_chunk(Tensor self, int chunks, int dim=0) -> Tensor[]",
 		Doc:    "At most the given number of equal chunks along a dimension.",
-		Infer:  "inferUnsafeChunk",
+		Infer:  "inferChunk",
 		Interp: "evalChunk",
 		Decomp: "decompChunk",
 	},
@@ -420,7 +420,7 @@ var view = []ops.Row{
 	{
 		Schema: "aten::linalg_diagonal(Tensor(a) A, *, int offset=0, int dim1=-2, int dim2=-1) -> Tensor(a)",
 		Doc:    "The diagonal of two dimensions.",
-		Infer:  "inferLinalgDiagonal",
+		Infer:  "inferDiagonal",
 		Interp: "evalDiagonal",
 		Decomp: "decompLinalgDiagonal",
 	},
