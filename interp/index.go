@@ -896,17 +896,24 @@ func evalEmbeddingBag(c *Call) ([]Value, error) {
 	}
 	// What PyTorch leaves in the other results depends on the path it takes.
 	it := idx.DType
+	if offs.DType == ops.Int64 {
+		it = ops.Int64
+	}
 	where := fromInts(it, []int64{int64(len(ks))}, bagOf)
 	if mode == 0 {
-		clear(size)
-		if padIdx < 0 {
+		size = make([]int64, len(os))
+		plain := w.DType == ops.Float32 || w.DType == ops.Float16 || w.DType == ops.BFloat16 && weights == nil
+		if padIdx < 0 && plain && w.Strides[1] == 1 {
 			where = NewTensor(it, 0)
 		}
 	}
-	sizes := fromInts(it, []int64{bags}, size)
-	mi := compactCopy(sizes)
-	if mode == 2 {
+	sizes := fromInts(it, []int64{int64(len(size))}, size)
+	mi := NewTensor(it, bags)
+	switch {
+	case mode == 2:
 		mi = fromInts(it, []int64{bags, dimN}, maxAt)
+	case len(size) == int(bags):
+		mi = compactCopy(sizes)
 	}
 	return []Value{fromFloats(w.DType, []int64{bags, dimN}, out), where, sizes, mi}, nil
 }

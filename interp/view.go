@@ -273,6 +273,12 @@ func evalMovedim(c *Call) ([]Value, error) {
 	used := make([]bool, n)
 	for i := range src {
 		s, d := dim(src[i], n), dim(dst[i], n)
+		if n == 0 {
+			continue
+		}
+		if used[s] || order[d] >= 0 {
+			fail("a dimension is named twice in moving %v to %v", src, dst)
+		}
 		order[d] = s
 		used[s] = true
 	}

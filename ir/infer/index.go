@@ -415,6 +415,9 @@ func inferEmbeddingBag(c *Call) ([]ir.Type, error) {
 	if mode == 2 {
 		largest = ir.TensorType(idx, n, w.Shape[1])
 	}
+	if mode != 0 { // sums leave as many as there are offsets
+		all = n
+	}
 	return []ir.Type{ir.TensorType(w.DType, n, w.Shape[1]), bag, ir.TensorType(idx, all), largest}, nil
 }
 
