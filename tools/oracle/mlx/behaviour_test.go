@@ -1,0 +1,359 @@
+package mlx
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	fbmlx "github.com/lathe-ml/lathe/codegen/fb/mlx"
+	"github.com/lathe-ml/lathe/codegen/mlxpayload"
+	"github.com/lathe-ml/lathe/codegen/pte"
+	"github.com/lathe-ml/lathe/internal/etrt"
+	"github.com/lathe-ml/lathe/interp"
+	"github.com/lathe-ml/lathe/ir"
+	"github.com/lathe-ml/lathe/ir/sym"
+	"github.com/lathe-ml/lathe/ir/text"
+	lower "github.com/lathe-ml/lathe/lower/mlx"
+	"github.com/lathe-ml/lathe/lower/program"
+	"github.com/lathe-ml/lathe/ops"
+	"github.com/lathe-ml/lathe/partition"
+	"github.com/lathe-ml/lathe/passes"
+)
+
+// behaviour is a program in IR text and what its payload must look like: nodes and how many of each, "-" for none. The
+// values are those of the interpreter, which is judged by PyTorch elsewhere, for each size in sizes of the symbol s0.
+type behaviour struct {
+	name  string
+	src   string
+	nodes string
+	sizes []int64
+	// regions is how many there are, one where it is zero; outside how many nodes are in none.
+	regions, outside int
+	also             func(t *testing.T, g *fbmlx.MLXGraph)
+}
+
+const sdpaHead = "aten.scaled_dot_product_attention"
+
+var behaviours = []behaviour{
+	{name: "sdpa of rank 4", nodes: "Sdpa 1, ExpandDims 0, Squeeze 0", src: `graph @forward(%q: f32[1, 4, 6, 8] user, %k: f32[1, 4, 6, 8] user, %v: f32[1, 4, 6, 8] user) -> (%1) {
+  %1 = ` + sdpaHead + `(%q, %k, %v): f32[1, 4, 6, 8]
+}`},
+	{name: "sdpa of rank 3 is lifted", nodes: "Sdpa 1, ExpandDims 3, Squeeze 1", src: `graph @forward(%q: f32[4, 6, 8] user, %k: f32[4, 6, 8] user, %v: f32[4, 6, 8] user) -> (%1) {
+  %1 = ` + sdpaHead + `(%q, %k, %v): f32[4, 6, 8]
+}`},
+	{name: "sdpa of rank 2 is lifted twice", nodes: "Sdpa 1, ExpandDims 6, Squeeze 1", src: `graph @forward(%q: f32[6, 8] user, %k: f32[6, 8] user, %v: f32[6, 8] user) -> (%1) {
+  %1 = ` + sdpaHead + `(%q, %k, %v): f32[6, 8]
+}`},
+	{name: "sdpa of rank 5 is taken apart", nodes: "Sdpa 0", src: `graph @forward(%q: f32[2, 1, 4, 6, 8] user, %k: f32[2, 1, 4, 6, 8] user, %v: f32[2, 1, 4, 6, 8] user) -> (%1) {
+  %1 = ` + sdpaHead + `(%q, %k, %v): f32[2, 1, 4, 6, 8]
+}`},
+	{name: "one sdpa that is declined leaves its sibling whole", nodes: "Sdpa 1", src: `graph @forward(%q: f32[1, 4, 6, 8] user, %w: f32[2, 1, 4, 6, 8] user) -> (%1, %2) {
+  %1 = ` + sdpaHead + `(%q, %q, %q): f32[1, 4, 6, 8]
+  %2 = ` + sdpaHead + `(%w, %w, %w): f32[2, 1, 4, 6, 8]
+}`},
+	{name: "sdpa over batches of different sizes", nodes: "Sdpa 0", src: `graph @forward(%q: f32[2, 4, 6, 8] user, %k: f32[1, 4, 6, 8] user) -> (%1) {
+  %1 = ` + sdpaHead + `(%q, %k, %k): f32[2, 4, 6, 8]
+}`},
+	{name: "grouped heads are not repeated", nodes: "Sdpa 1, Repeat 0", src: `graph @forward(%q: f32[1, 4, 6, 8] user, %k: f32[1, 2, 6, 8] user, %v: f32[1, 2, 6, 8] user) -> (%3) {
+  %1 = aten.repeat_interleave.self_int(%k, 2, dim=1): f32[1, 4, 6, 8]
+  %2 = aten.repeat_interleave.self_int(%v, 2, dim=1): f32[1, 4, 6, 8]
+  %3 = ` + sdpaHead + `(%q, %1, %2): f32[1, 4, 6, 8]
+}`},
+	{name: "grouped heads as transformers writes them", nodes: "Sdpa 1, BroadcastTo 0, Reshape 0", src: `graph @forward(%q: f32[1, 4, 6, 8] user, %k: f32[1, 2, 6, 8] user) -> (%4) {
+  %1 = aten.unsqueeze(%k, 2): f32[1, 2, 1, 6, 8]
+  %2 = aten.expand(%1, [1, 2, 2, 6, 8]): f32[1, 2, 2, 6, 8]{96, 48, 0, 8, 1}
+  %3 = aten.reshape(%2, [1, 4, 6, 8]): f32[1, 4, 6, 8]
+  %4 = ` + sdpaHead + `(%q, %3, %3): f32[1, 4, 6, 8]
+}`},
+	{name: "a repeat of the sequence stays", nodes: "Sdpa 1, Repeat 2", src: `graph @forward(%q: f32[4, 6, 8] user, %k: f32[4, 3, 8] user, %v: f32[4, 3, 8] user) -> (%3) {
+  %1 = aten.repeat_interleave.self_int(%k, 2, dim=1): f32[4, 6, 8]
+  %2 = aten.repeat_interleave.self_int(%v, 2, dim=1): f32[4, 6, 8]
+  %3 = ` + sdpaHead + `(%q, %1, %2): f32[4, 6, 8]
+}`},
+	{name: "causal", nodes: "Sdpa 1", src: `graph @forward(%q: f32[1, 4, 6, 8] user) -> (%1) {
+  %1 = ` + sdpaHead + `(%q, %q, %q, is_causal=true): f32[1, 4, 6, 8]
+}`},
+	{name: "causal of rank 4 over more keys than queries", nodes: "Sdpa 1, Slice 2", src: `graph @forward(%q: f32[1, 4, 6, 8] user, %k: f32[1, 4, 16, 8] user) -> (%1) {
+  %1 = ` + sdpaHead + `(%q, %k, %k, is_causal=true): f32[1, 4, 6, 8]
+}`},
+	{name: "causal of rank 3 over more keys than queries", nodes: "Sdpa 0", src: `graph @forward(%q: f32[4, 6, 8] user, %k: f32[4, 16, 8] user) -> (%1) {
+  %1 = ` + sdpaHead + `(%q, %k, %k, is_causal=true): f32[4, 6, 8]
+}`},
+	{name: "roll with and without dimensions", nodes: "Roll 2", src: `graph @forward(%x: f32[3, 4] user) -> (%1, %2) {
+  %1 = aten.roll(%x, [1], [0]): f32[3, 4]
+  %2 = aten.roll(%x, [2]): f32[3, 4]
+}`},
+	{name: "views of views are one", nodes: "Reshape 1", src: `graph @forward(%x: f32[2, 3, 4] user) -> (%2) {
+  %1 = aten.view(%x, [6, 4]): f32[6, 4]
+  %2 = aten.view(%1, [3, 8]): f32[3, 8]
+}`},
+	{name: "views of views of any size", nodes: "Reshape 1", sizes: []int64{1, 3}, src: `sym s0 in [1, 8] hint 2
+graph @forward(%x: f32[s0, 12] user) -> (%2) {
+  %1 = aten.view(%x, [s0, 3, 4]): f32[s0, 3, 4]
+  %2 = aten.view(%1, [s0, 2, 6]): f32[s0, 2, 6]
+}`},
+	{name: "permutations join", nodes: "Transpose 1", src: `graph @forward(%x: f32[2, 3, 4] user) -> (%2) {
+  %1 = aten.permute(%x, [1, 0, 2]): f32[3, 2, 4]{4, 12, 1}
+  %2 = aten.permute(%1, [0, 2, 1]): f32[3, 4, 2]{4, 1, 12}
+}`},
+	{name: "what is dead is written over", nodes: "Exp 2, Log 1", src: `graph @forward(%x: f32[4] user) -> (%3) {
+  %1 = aten.exp(%x): f32[4]
+  %2 = aten.log(%1): f32[4]
+  %3 = aten.exp(%2): f32[4]
+}`, also: func(t *testing.T, g *fbmlx.MLXGraph) {
+		n := g.InstructionChains[0].Instructions[1].Op.(*fbmlx.LogNode)
+		if n.X != n.Out || g.NumTempTensors != 1 {
+			t.Errorf("log from %v to %v, %d temporaries", n.X, n.Out, g.NumTempTensors)
+		}
+	}},
+	{name: "a sum is written over its dead operand", nodes: "Exp 1, Add 1, Neg 1", sizes: []int64{1, 5}, src: `sym s0 in [1, 8] hint 2
+graph @forward(%x: f32[s0] user, %y: f32[s0] user) -> (%3) {
+  %1 = aten.exp(%x): f32[s0]
+  %2 = aten.add.Tensor(%1, %y): f32[s0]
+  %3 = aten.neg(%2): f32[s0]
+}`, also: func(t *testing.T, g *fbmlx.MLXGraph) {
+		if n := g.InstructionChains[0].Instructions[1].Op.(*fbmlx.AddNode); n.A != n.Out {
+			t.Errorf("the sum of %v goes to %v", n.A, n.Out)
+		}
+	}},
+	{name: "rms norm", nodes: "RMSNorm 1, Rsqrt 0", src: `graph @forward(%x: f32[2, 3, 8] user, %w: f32[8] param "w" = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]) -> (%6) {
+  %1 = aten.pow.Tensor_Scalar(%x, 2): f32[2, 3, 8]
+  %2 = aten.mean.dim(%1, [-1], keepdim=true): f32[2, 3, 1]
+  %3 = aten.add.Tensor(%2, 1e-06): f32[2, 3, 1]
+  %4 = aten.rsqrt(%3): f32[2, 3, 1]
+  %5 = aten.mul.Tensor(%x, %4): f32[2, 3, 8]
+  %6 = aten.mul.Tensor(%w, %5): f32[2, 3, 8]
+}`},
+	{name: "sizes are computed while it runs", sizes: []int64{2, 7}, nodes: "ARange 1", src: `sym s0 in [1, 8] hint 2
+graph @forward(%x: f32[s0, 3] user) -> (%2, %3) {
+  %1 = aten.arange(s0 * 3 + max(s0, 4) - 1): i64[3*s0 + max(4, s0) - 1]
+  %2 = aten.add.Tensor(%1, (s0 + 1)//2): i64[3*s0 + max(4, s0) - 1]
+  %3 = aten.reshape(%x, [3 * s0]): f32[3*s0]
+}`},
+	{name: "a buffer is written in place", nodes: "SliceUpdate 1, IdCopy 0", src: `graph @forward(%b: f32[4, 2] buffer "b" = [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0], %x: f32[1, 2] user) -> (mut %b = %1, %2) {
+  %1 = aten.slice_scatter(%b, %x, 0, 1, 2): f32[4, 2]
+  %2 = aten.mul.Tensor(%1, 2.0): f32[4, 2]
+}`, also: func(t *testing.T, g *fbmlx.MLXGraph) {
+		if n := g.InstructionChains[0].Instructions[0].Op.(*fbmlx.SliceUpdateNode); n.Dst != n.Out || g.NumMutableBufferTensors != 1 {
+			t.Errorf("from %v to %v", n.Dst, n.Out)
+		}
+	}},
+	{name: "a buffer keeps its initial value and is returned as it was", nodes: "IdCopy 1, Add 1", src: `graph @forward(%b: f32[2] buffer "b" = [1.0, 2.0], %x: f32[2] user) -> (mut %b = %1, %1) {
+  %1 = aten.add.Tensor(%b, %x): f32[2]
+}`, also: func(t *testing.T, g *fbmlx.MLXGraph) {
+		if g.InitChainIdx < 0 {
+			t.Error("no init chain")
+		}
+	}},
+	{name: "two buffers trade places", src: `graph @forward(%a: f32[2] buffer "a" = [1.0, 2.0], %b: f32[2] buffer "b" = [3.0, 4.0], %x: f32[2] user) -> (mut %a = %1, mut %b = %2, %3) {
+  %1 = aten.mul.Tensor(%b, 2.0): f32[2]
+  %2 = aten.mul.Tensor(%a, 3.0): f32[2]
+  %3 = aten.sub.Tensor(%a, %b): f32[2]
+}`},
+	{name: "a conditional", nodes: "If 1, ItemInt 1", src: `graph @forward(%p: bool[] user, %x: f32[3] user) -> (%1) {
+  %1 = higher_order.cond(%p, graph @t(%y: f32[3] operand) -> (%2) {
+    %2 = aten.sin(%y): f32[3]
+  }, graph @f(%z: f32[3] operand) -> (%4) {
+    %3 = aten.cos(%z): f32[3]
+    %4 = aten.add.Tensor(%3, %3): f32[3]
+  }, [%x]): f32[3]
+}`},
+	{name: "a node of 64-bit floats stays outside", outside: 2, src: `graph @forward(%x: f32[3] user) -> (%3) {
+  %1 = aten.sin(%x): f32[3]
+  %2 = aten._to_copy(%1, dtype=f64): f64[3]
+  %3 = aten.neg(%2): f64[3]
+}`},
+	{name: "places from the end", src: `graph @forward(%x: f32[5, 3] user, %v: f32[2, 3] user) -> (%2, %3) {
+  %1 = aten.full([2], -2, dtype=i64): i64[2]
+  %2 = aten.index.Tensor(%x, [%1]): f32[2, 3]
+  %3 = aten.index_put(%x, [%1], %v, accumulate=true): f32[5, 3]
+}`},
+	{name: "whole quotients beyond the precision of floats", src: `graph @forward(%x: i64[4] user) -> (%3, %4) {
+  %1 = aten.mul.Tensor(%x, 123456789123): i64[4]
+  %2 = aten.sub.Tensor(%1, 7): i64[4]
+  %3 = aten.floor_divide(%2, 7): i64[4]
+  %4 = aten.div.Tensor_mode(%2, -3, rounding_mode="trunc"): i64[4]
+}`},
+	{name: "convolution with padding on one side and a cut result", src: `graph @forward(%x: f32[1, 2, 6] user, %w: f32[3, 2, 4] param "w", %u: f32[2, 3, 2] param "u") -> (%1, %2) {
+  %1 = aten.conv1d.padding(%x, %w, padding="same"): f32[1, 3, 6]
+  %2 = aten.conv_transpose1d(%x, %u, stride=[2], padding=[3]): f32[1, 3, 6]
+}`},
+}
+
+func TestBehaviours(t *testing.T) {
+	rt := open(t)
+	for _, c := range behaviours {
+		t.Run(c.name, func(t *testing.T) { checkBehaviour(t, rt, c) })
+	}
+}
+
+func parse(t *testing.T, src string) *ir.Graph {
+	t.Helper()
+	g, err := text.Parse(src, text.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.Stage = ops.StageEdge
+	r := rand.New(rand.NewPCG(3, 4))
+	for _, in := range g.Inputs {
+		if in.Kind != ir.InputUser && in.Data == nil {
+			sizes, _ := in.Value.Type.Sizes()
+			in.Data = ir.NewData(in.Value.Type.DType, sizes, randomTensor(r, in.Value.Type.DType, sizes).Data)
+		}
+	}
+	return g
+}
+
+func randomTensor(r *rand.Rand, d ops.DType, sizes []int64) *etrt.Tensor {
+	n := int64(1)
+	for _, k := range sizes {
+		n *= k
+	}
+	x := &etrt.Tensor{Shape: append([]int64{}, sizes...)}
+	for range n {
+		switch d {
+		case ops.Bool:
+			x.DType, x.Data = etrt.Bool, append(x.Data, byte(r.IntN(2)))
+		case ops.Int64:
+			x.DType = etrt.I64
+			v := uint64(int64(r.IntN(2000001) - 1000000))
+			for range 8 {
+				x.Data = append(x.Data, byte(v))
+				v >>= 8
+			}
+		default:
+			x = f32Append(x, float32(r.NormFloat64()))
+		}
+	}
+	return x
+}
+
+func f32Append(x *etrt.Tensor, f float32) *etrt.Tensor {
+	v := f32(nil, f)
+	x.DType, x.Data = etrt.F32, append(x.Data, v.Tensor.Data...)
+	return x
+}
+
+func checkBehaviour(t *testing.T, rt *Runtime, c behaviour) {
+	ctx := context.Background()
+	g, ref := parse(t, c.src), parse(t, c.src)
+	caps := lower.Caps{}
+	pc := &passes.Context{Target: "mlx", Hooks: []passes.Hook{passes.VerifyHook()}, Legal: func(n *ir.Node) *ir.Diag {
+		if _, d := caps.Match(n); d == nil {
+			return nil
+		}
+		return program.Legal(n)
+	}}
+	if err := lower.Pipeline().Run(pc, g); err != nil {
+		t.Fatal(err)
+	}
+	rep, err := partition.Partition(ctx, g, lower.Backend{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(rep.Regions) != max(c.regions, 1) || len(rep.Outside) != c.outside {
+		t.Errorf("%d regions, %d nodes outside\n%s", len(rep.Regions), len(rep.Outside), text.String(g))
+	}
+	for _, r := range rep.Regions {
+		low := r.Node.Attr.(*partition.Lowered)
+		b, err := blobBytes(low.Payload)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := mlxpayload.Unmarshal(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkNodes(t, p.Graph, c.nodes)
+		if c.also != nil {
+			c.also(t, p.Graph)
+		}
+	}
+	res, err := program.Lower(&ir.Program{Methods: []*ir.Graph{g}}, program.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "out.pte")
+	if err := pte.WriteFile(ctx, path, res.Program, pte.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	compare(t, rt, path, ref, c.sizes)
+}
+
+func checkNodes(t *testing.T, g *fbmlx.MLXGraph, want string) {
+	t.Helper()
+	have := map[string]int{}
+	for _, ch := range g.InstructionChains {
+		for _, in := range ch.Instructions {
+			name := fmt.Sprintf("%T", in.Op)
+			have[strings.TrimSuffix(name[strings.LastIndexByte(name, '.')+1:], "Node")]++
+		}
+	}
+	for _, w := range strings.Split(want, ", ") {
+		var name string
+		var n int
+		if k, _ := fmt.Sscan(w, &name, &n); k == 2 && have[name] != n {
+			t.Errorf("%d %s, want %d: %v", have[name], name, n, have)
+		}
+	}
+}
+
+// compare runs the program and the interpreter twice on the same random inputs, keeping state.
+func compare(t *testing.T, rt *Runtime, path string, ref *ir.Graph, sizes []int64) {
+	t.Helper()
+	if sizes == nil {
+		sizes = []int64{0, 0}
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	p, err := rt.Load(context.Background(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	s, err := interp.New(ref, interp.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, size := range sizes {
+		var in []etrt.Value
+		var want []interp.Value
+		for _, u := range ref.UserInputs() {
+			var shape []int64
+			for _, e := range u.Value.Type.Shape {
+				k, err := sym.Eval(e, sym.MapEnv{"s0": size})
+				if err != nil {
+					t.Fatal(err)
+				}
+				shape = append(shape, k)
+			}
+			x := randomTensor(r, u.Value.Type.DType, shape)
+			in = append(in, etrt.TensorValue(x))
+			y, err := interp.FromBytes(u.Value.Type.DType, shape, x.Data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want = append(want, y)
+		}
+		got, err := p.Run("forward", in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		outs, err := s.Run(context.Background(), want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(got) != len(outs) {
+			t.Fatalf("%d results, %d wanted", len(got), len(outs))
+		}
+		for i, o := range outs {
+			y := o.(*interp.Tensor)
+			w := &etrt.Tensor{DType: got[i].Tensor.DType, Shape: append([]int64{}, y.Sizes...), Data: y.Bytes()}
+			if err := etrt.CompareTensors(got[i].Tensor, w, 1e-4, 1e-4); err != nil {
+				t.Errorf("size %d, result %d: %v", size, i, err)
+			}
+		}
+	}
+}
