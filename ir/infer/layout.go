@@ -127,15 +127,6 @@ func (c *Call) suggestsChannelsLast(t ir.Type) bool {
 	return true
 }
 
-// denseOrder is the order of dimensions in which the tensor is dense and non-overlapping.
-func (c *Call) denseOrder(t ir.Type) ([]int, bool) {
-	if t.Strides == nil {
-		return identity(t.Rank()), true
-	}
-	order := c.strideOrder(t.Shape, [][]sym.Expr{t.Strides})
-	return order, c.inOrder(t, order)
-}
-
 // preserved is the type of a tensor like t in torch's preserve_format: the same strides where t is dense, otherwise the
 // order of its dimensions without gaps.
 func (c *Call) preserved(d ops.DType, t ir.Type) ir.Type {

@@ -98,7 +98,8 @@ func randomArg(r *rand.Rand, a *ops.Arg, list bool) ir.Arg {
 func TestOddArguments(t *testing.T) {
 	g := ir.NewGraph("test", nil)
 	for _, s := range []sym.Sym{
-		{Name: "s0", Range: sym.Range{Min: 2, Max: 64}, Hint: 4, HasHint: true}, {Name: "s1", Range: sym.Range{Min: 1, Max: 9}, Hint: 3, HasHint: true},
+		{Name: "s0", Range: sym.Range{Min: 2, Max: 64}, Hint: 4, HasHint: true},
+		{Name: "s1", Range: sym.Range{Min: 1, Max: 9}, Hint: 3, HasHint: true},
 		{Name: "u0", Range: sym.Range{Min: 0, Max: 100}},
 	} {
 		if err := g.Syms.Add(s); err != nil {

@@ -196,8 +196,12 @@ func (r *row) inherit(rows []row) error {
 		return fmt.Errorf("%s is the same as %s, but has other arguments", r.name, r.SameAs)
 	}
 	for _, f := range []struct{ to, from *string }{
-		{&r.Infer, &from.Infer}, {&r.Interp, &from.Interp}, {&r.Decomp, &from.Decomp}, {&r.Kernel, &from.Kernel},
-		{&r.Functional, &from.Functional}, {&r.Limits, &from.Limits},
+		{&r.Infer, &from.Infer},
+		{&r.Interp, &from.Interp},
+		{&r.Decomp, &from.Decomp},
+		{&r.Kernel, &from.Kernel},
+		{&r.Functional, &from.Functional},
+		{&r.Limits, &from.Limits},
 	} {
 		if *f.to == "" {
 			*f.to = *f.from
