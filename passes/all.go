@@ -3,7 +3,7 @@ package passes
 // All lists the passes of this package in the order of their names.
 func All() []Pass {
 	return []Pass{
-		CanonicalizeCopies, ConstFold, CSE, DCE, Decompose, DropoutEval, FoldViews, Functionalize, FuseRMSNorm, InlineWrappers, RejectStaticCache, RemoveAsserts,
+		CanonicalizeCopies, ConstFold, CSE, DCE, Decompose, DropoutEval, FoldViews, Functionalize, FuseRMSNorm, GroupHeads, InlineWrappers, RejectStaticCache, RemoveAsserts,
 		RemoveDetach, RemoveNoops,
 	}
 }
@@ -12,7 +12,7 @@ func All() []Pass {
 func Portable() Pipeline {
 	return Pipeline{
 		InlineWrappers, RemoveAsserts, Functionalize, CanonicalizeCopies, RemoveDetach, DropoutEval, RemoveNoops, Decompose,
-		RemoveNoops, FoldViews, ConstFold, CSE, DCE,
+		RemoveNoops, GroupHeads, FoldViews, ConstFold, CSE, DCE,
 	}
 }
 
@@ -28,6 +28,8 @@ func Order() []OrderFact {
 		{"functionalize", "cse", "two equal tensors may be written to separately"},
 		{"functionalize", "decompose", "decompositions know no aliases"},
 		{"canonicalize-copies", "decompose", "the table has one decomposition for each meaning"},
+		{"decompose", "group-heads", "attention is products only after it"},
+		{"group-heads", "fold-views", "it leaves views of views behind"},
 		{"decompose", "fold-views", "decompositions leave views of views behind"},
 		{"decompose", "const-fold", "what no backend takes is computed before the program runs"},
 		{"const-fold", "dce", "the weights that went into a constant are no longer used"},
