@@ -291,7 +291,11 @@ func (c *Call) eq(a, b sym.Expr) bool {
 			return false
 		}
 	}
-	return c.holds(sym.Eq(a, b))
+	if v, known := c.Syms().ProveEq(a, b); known {
+		return v
+	}
+	v, err := sym.EvalBool(sym.Eq(a, b), c.Syms())
+	return err == nil && v
 }
 
 // is tells that a size is k.
@@ -328,7 +332,8 @@ func (c *Call) differ(a, b sym.Expr) bool {
 	if a.Equal(b) {
 		return false
 	}
-	return c.never(sym.Eq(a, b))
+	v, known := c.Syms().ProveEq(a, b)
+	return known && !v
 }
 
 // simp is e with what the ranges decide.

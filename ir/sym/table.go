@@ -246,6 +246,13 @@ func (t *Table) ProveEq(a, b Expr) (value, known bool) {
 	if a.Equal(b) && !a.isBad() {
 		return true, true
 	}
+	if v, known := t.Prove(Eq(a, b)); known {
+		return v, true
+	}
+	// What the ranges decide inside of a and b may make them alike.
+	if a, b = t.Simplify(a), t.Simplify(b); a.Equal(b) && !a.isBad() {
+		return true, true
+	}
 	return t.Prove(Eq(a, b))
 }
 
