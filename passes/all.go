@@ -3,15 +3,15 @@ package passes
 // All lists the passes of this package in the order of their names.
 func All() []Pass {
 	return []Pass{
-		CanonicalizeCopies, ConstFold, CSE, DCE, Decompose, DropoutEval, FoldViews, Functionalize, FuseRMSNorm, GroupHeads, InlineWrappers, RejectStaticCache, RemoveAsserts,
-		RemoveDetach, RemoveNoops,
+		CanonicalizeCopies, ConstFold, CSE, DCE, Decompose, DropoutEval, ExpandVmap, FoldViews, Functionalize, FuseRMSNorm, GroupHeads,
+		InlineWrappers, RejectStaticCache, RemoveAsserts, RemoveDetach, RemoveNoops,
 	}
 }
 
 // Portable is the pipeline for programs without a delegate.
 func Portable() Pipeline {
 	return Pipeline{
-		InlineWrappers, RemoveAsserts, Functionalize, CanonicalizeCopies, RemoveDetach, DropoutEval, RemoveNoops, Decompose,
+		InlineWrappers, RemoveAsserts, Functionalize, ExpandVmap, CanonicalizeCopies, RemoveDetach, DropoutEval, RemoveNoops, Decompose,
 		RemoveNoops, GroupHeads, FoldViews, ConstFold, CSE, DCE,
 	}
 }
@@ -26,6 +26,8 @@ func Order() []OrderFact {
 		{"functionalize", "dropout-eval", "an inactive dropout aliases its input"},
 		{"functionalize", "remove-noops", "as long as tensors are written to, a copy is not its original"},
 		{"functionalize", "cse", "two equal tensors may be written to separately"},
+		{"functionalize", "expand-vmap", "a view under vmap is written through like any other"},
+		{"expand-vmap", "decompose", "decompositions see the dimensions that the operators see"},
 		{"functionalize", "decompose", "decompositions know no aliases"},
 		{"canonicalize-copies", "decompose", "the table has one decomposition for each meaning"},
 		{"decompose", "group-heads", "attention is products only after it"},

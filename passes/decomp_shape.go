@@ -265,7 +265,7 @@ func decompPadEnum(d *Decomp) []*ir.Value {
 	if k < 0 || k > 3 {
 		return nil
 	}
-	return d.pad([]string{"constant", "reflect", "replicate", "circular"}[k], d.named("value"))
+	return d.pad([]string{"reflect", "replicate", "circular", "constant"}[k], d.named("value"))
 }
 
 func decompPadCircular(d *Decomp) []*ir.Value { return d.pad("circular", ir.None) }
