@@ -26,7 +26,8 @@ type Context struct {
 	// Legal tells why a node cannot go to the backend, nor run as a kernel, as it is; nil where it can. A Context without
 	// asks TableLegal.
 	Legal func(n *ir.Node) *ir.Diag
-	// FoldLimit is the number of bytes up to which const-fold makes new constants; zero means DefaultFoldLimit.
+	// FoldLimit is the number of bytes up to which const-fold makes new constants of what could run, too; zero means
+	// DefaultFoldLimit, a negative one that only what cannot run is folded.
 	FoldLimit int64
 	// Hooks are called around each pass.
 	Hooks []Hook

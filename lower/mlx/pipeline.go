@@ -8,7 +8,7 @@ import (
 // Pipeline is the passes before partitioning.
 func Pipeline() passes.Pipeline {
 	return passes.Pipeline{
-		passes.RejectStaticCache, passes.InlineWrappers, passes.RemoveAsserts, passes.Functionalize, passes.CanonicalizeCopies, passes.RemoveDetach,
+		passes.RejectStaticCache, passes.InlineWrappers, passes.RemoveAsserts, passes.Functionalize, passes.ExpandVmap, passes.CanonicalizeCopies, passes.RemoveDetach,
 		passes.DropoutEval, passes.RemoveNoops, passes.FuseRMSNorm, passes.DCE, Decompose,
 		passes.RemoveNoops, passes.FoldViews, passes.CSE, passes.DCE,
 	}

@@ -7,7 +7,7 @@ import (
 // Pipeline is the passes before partitioning.
 func Pipeline() passes.Pipeline {
 	return passes.Pipeline{
-		passes.InlineWrappers, passes.RemoveAsserts, passes.Functionalize, passes.CanonicalizeCopies, passes.RemoveDetach,
+		passes.InlineWrappers, passes.RemoveAsserts, passes.Functionalize, passes.ExpandVmap, passes.CanonicalizeCopies, passes.RemoveDetach,
 		passes.DropoutEval, passes.RemoveNoops, passes.Decompose, passes.RemoveNoops, passes.FoldViews, passes.CSE, passes.DCE,
 	}
 }
