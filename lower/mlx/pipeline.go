@@ -10,7 +10,7 @@ func Pipeline() passes.Pipeline {
 	return passes.Pipeline{
 		passes.RejectStaticCache, passes.InlineWrappers, passes.RemoveAsserts, passes.Functionalize, passes.ExpandVmap, passes.CanonicalizeCopies, passes.RemoveDetach,
 		passes.DropoutEval, passes.RemoveNoops, passes.FuseRMSNorm, passes.DCE, Decompose,
-		passes.RemoveNoops, passes.FoldViews, passes.CSE, passes.DCE,
+		passes.RemoveNoops, passes.FoldViews, ConstFold, passes.CSE, passes.DCE,
 	}
 }
 
@@ -36,6 +36,22 @@ var Decompose = passes.Pass{
 			return passes.TableLegal(n)
 		}
 		return passes.Decompose.Run(ctx, g)
+	},
+}
+
+// ConstFold leaves weights packed.
+var ConstFold = passes.Pass{
+	Name: "const-fold-for-mlx",
+	Doc:  "Computes what depends on constants alone, as const-fold does, but for what is made of quantized weights: these stay packed.",
+	Run: func(ctx *passes.Context, g *ir.Graph) error {
+		before := ctx.FoldLimit
+		defer func() { ctx.FoldLimit = before }()
+		for n := range g.Nodes() {
+			if _, quantized := quantRules[n.Op]; quantized {
+				ctx.FoldLimit = 1
+			}
+		}
+		return passes.ConstFold.Run(ctx, g)
 	},
 }
 
