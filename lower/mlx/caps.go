@@ -182,10 +182,10 @@ func scalarType(d ops.DType) int8 {
 
 // Arguments of the node at hand.
 
-func (m *match) in(i int) *ir.Value  { return m.n.In(i) }
-func (m *match) arg(i int) ir.Arg    { return m.n.Arg(i) }
-func (m *match) out() ir.Type        { return m.n.Out().Type }
-func (m *match) typ(i int) ir.Type   { return m.n.In(i).Type }
+func (m *match) in(i int) *ir.Value { return m.n.In(i) }
+func (m *match) arg(i int) ir.Arg   { return m.n.Arg(i) }
+func (m *match) out() ir.Type       { return m.n.Out().Type }
+func (m *match) typ(i int) ir.Type  { return m.n.In(i).Type }
 
 // intArg is a constant integer argument; a symbolic one is refused.
 func (m *match) intArg(i int) (int64, bool) {

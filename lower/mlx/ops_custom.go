@@ -18,6 +18,9 @@ var customRules = map[ops.ID]rule{
 	ops.MlxSampleDefault:              sample,
 	ops.KvcacheUpdateAndAttendDefault: updateAndAttend,
 	ops.LlamaCustomSdpaDefault:        llamaSdpa,
+	ops.MlxTqNormDefault:              tqNorm,
+	ops.MlxTq4CompressDefault:         tqCompress,
+	ops.MlxTqDequantDefault:           tqDequant,
 	ops.MlxTestVaddDefault:            elementwise(addNode, nil),
 }
 
@@ -339,5 +342,67 @@ func llamaSdpa(m *match) emit {
 		n.V = b.firstRows(swap(b.inAs(v, d)), b.int(stop))
 		b.emit(n)
 		b.emit(&mlx.TransposeNode{X: n.Out, Out: b.out(0), Perm: heads})
+	}
+}
+
+// tqNorm is the length of each row, summed up in single precision.
+func tqNorm(m *match) emit {
+	x := m.in(0)
+	rank := x.Type.Rank()
+	if rank == 0 || !x.Type.DType.IsFloat() {
+		return m.no("rows without dimensions, or of integers")
+	}
+	return func(b *builder) {
+		s, sum, root := b.temp(ops.Float32), b.temp(ops.Float32), b.temp(ops.Float32)
+		b.emit(&mlx.SquareNode{X: b.inAs(x, ops.Float32), Out: s})
+		b.emit(sumNode(s, sum, []int32{int32(rank - 1)}, true))
+		b.emit(&mlx.SqrtNode{X: sum, Out: root})
+		b.finally(0, root)
+	}
+}
+
+// tqCompress counts the boundaries below each element and keeps two counts in a byte, the first in the high half.
+func tqCompress(m *match) emit {
+	x, edges := m.in(0), m.in(1)
+	rank := x.Type.Rank()
+	if rank == 0 || edges.Type.Rank() != 1 || !edges.Type.Shape[0].IsConstValue(15) {
+		return m.no("other than 15 boundaries")
+	}
+	return func(b *builder) {
+		d := x.Type.DType
+		col, above, count := b.temp(d), b.temp(ops.Bool), b.temp(ops.Int32)
+		b.emit(&mlx.ExpandDimsNode{X: b.in(x), Out: col, Axis: -1})
+		b.emit(gtNode(col, b.inAs(edges, d), above))
+		b.emit(sumNode(b.cast(above, ops.Int32), count, []int32{int32(rank)}, false))
+		half := func(at int64) mlx.Tid {
+			s := mlx.NewSliceNode()
+			s.X, s.Axis, s.Start, s.Stop, s.Step, s.Out = count, lit(int64(rank-1)), lit(at), lit(far), 2, b.temp(ops.Int32)
+			b.emit(s)
+			return s.Out
+		}
+		high, byteOf := b.temp(ops.Int32), b.temp(ops.Int32)
+		b.emit(mulNode(half(0), b.scalar(ops.Int32, ir.Int(16)), high))
+		b.emit(addNode(high, half(1), byteOf))
+		b.finally(0, byteOf)
+	}
+}
+
+// tqDequant looks up what the halves of each byte stand for and multiplies rows by their lengths.
+func tqDequant(m *match) emit {
+	packed, norms, table := m.in(0), m.in(1), m.in(2)
+	rank := packed.Type.Rank()
+	if rank == 0 || packed.Type.DType != ops.Uint8 || table.Type.Rank() != 1 {
+		return m.no("other than bytes and a table")
+	}
+	d, shape := m.out().DType, m.out().Shape
+	return func(b *builder) {
+		quotient, low, both, flat, centers := b.temp(ops.Float32), b.temp(ops.Uint8), b.temp(ops.Uint8), b.temp(ops.Uint8), b.temp(b.dtype(b.in(table)))
+		sixteen := b.scalar(ops.Uint8, ir.Int(16))
+		b.emit(&mlx.FloorDivideNode{A: b.in(packed), B: sixteen, Out: quotient})
+		b.emit(bitAndNode(b.in(packed), b.scalar(ops.Uint8, ir.Int(15)), low))
+		b.emit(&mlx.StackNode{Tensors: []mlx.Tid{b.cast(quotient, ops.Uint8), low}, Out: both, Axis: int32(rank)})
+		b.emit(&mlx.ReshapeNode{X: both, Out: flat, Shape: b.viewShape(shape)})
+		take(b, b.in(table), flat, centers, 0)
+		b.emit(mulNode(b.cast(centers, d), b.inAs(norms, d), b.out(0)))
 	}
 }

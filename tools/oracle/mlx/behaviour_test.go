@@ -161,6 +161,18 @@ graph @forward(%x: f32[s0, 3] user) -> (%2, %3) {
     %4 = aten.add.Tensor(%3, %3): f32[3]
   }, [%x]): f32[3]
 }`},
+	{name: "a scan", nodes: "Scan 1", src: `graph @forward(%h: f32[3] user, %x: f32[4, 3] user, %w: f32[3] user) -> (%1, %2) {
+  %1, %2 = higher_order.scan(graph @step(%a: f32[3] operand, %b: f32[3] operand, %c: f32[3] operand) -> (%4, %5) {
+    %3 = aten.mul.Tensor(%a, %c): f32[3]
+    %4 = aten.add.Tensor(%3, %b): f32[3]
+    %5 = aten.sin(%4): f32[3]
+  }, [%h], [%x], [%w]): f32[3], f32[4, 3]
+}`},
+	{name: "a map", nodes: "Scan 1", src: `graph @forward(%x: f32[4, 3] user, %w: f32[3] user) -> (%1) {
+  %1 = higher_order.map_impl(graph @step(%b: f32[3] operand, %c: f32[3] operand) -> (%2) {
+    %2 = aten.mul.Tensor(%b, %c): f32[3]
+  }, [%x], [%w]): f32[4, 3]
+}`},
 	{name: "a node of 64-bit floats stays outside", outside: 2, src: `graph @forward(%x: f32[3] user) -> (%3) {
   %1 = aten.sin(%x): f32[3]
   %2 = aten._to_copy(%1, dtype=f64): f64[3]
