@@ -4,6 +4,8 @@
 // and gives what writes the node into a payload, or says why the delegate cannot have it.
 package mlx
 
+//go:generate go run ../../tools/mlxdoc
+
 import (
 	"context"
 	"fmt"
