@@ -3141,9 +3141,8 @@ var infos = [...]Info{
 		Text:   "aten::_native_batch_norm_legit_no_training(Tensor input, Tensor? weight, Tensor? bias, Tensor running_mean, Tensor running_var, float momentum, float eps) -> (Tensor, Tensor, Tensor)",
 	},
 	{
-		Decomp: true,
-		Doc:    "Multi-head attention with packed projections.",
-		Name:   "aten._native_multi_head_attention.default",
+		Doc:  "Multi-head attention with packed projections.",
+		Name: "aten._native_multi_head_attention.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "query"}, {Name: "key"}, {Name: "value"}, {
 				Name: "embed_dim",
@@ -3660,9 +3659,8 @@ var infos = [...]Info{
 		Text:   "aten::_to_cpu(Tensor[] tensors) -> Tensor[]",
 	},
 	{
-		Decomp: true,
-		Doc:    "Splits packed projections into heads, adds the bias and scales the query.",
-		Name:   "aten._transform_bias_rescale_qkv.default",
+		Doc:  "Splits packed projections into heads, adds the bias and scales the query.",
+		Name: "aten._transform_bias_rescale_qkv.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "qkv"}, {Name: "qkv_bias"}, {
 				Name: "num_heads",
@@ -3676,9 +3674,8 @@ var infos = [...]Info{
 		Text:   "aten::_transform_bias_rescale_qkv(Tensor qkv, Tensor qkv_bias, int num_heads) -> (Tensor, Tensor, Tensor)",
 	},
 	{
-		Decomp: true,
-		Doc:    "A whole transformer encoder layer.",
-		Name:   "aten._transformer_encoder_layer_fwd.default",
+		Doc:  "A whole transformer encoder layer.",
+		Name: "aten._transformer_encoder_layer_fwd.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "src"}, {
 				Name: "embed_dim",
@@ -11457,7 +11454,6 @@ var infos = [...]Info{
 	},
 	{
 		DTypes: 127102,
-		Decomp: true,
 		Doc:    "The one-dimensional Fourier transform along a dimension.",
 		Name:   "aten.fft_fft.default",
 		Schema: Schema{
@@ -11488,7 +11484,6 @@ var infos = [...]Info{
 	},
 	{
 		DTypes: 127102,
-		Decomp: true,
 		Doc:    "The two-dimensional Fourier transform.",
 		Name:   "aten.fft_fft2.default",
 		Schema: Schema{
@@ -11572,7 +11567,6 @@ var infos = [...]Info{
 	},
 	{
 		DTypes: 127102,
-		Decomp: true,
 		Doc:    "The Fourier transform over several dimensions.",
 		Name:   "aten.fft_fftn.default",
 		Schema: Schema{
@@ -11629,7 +11623,6 @@ var infos = [...]Info{
 	},
 	{
 		DTypes: 127102,
-		Decomp: true,
 		Doc:    "The one-dimensional Fourier transform along a dimension.",
 		Name:   "aten.fft_hfft.default",
 		Schema: Schema{
@@ -11660,7 +11653,6 @@ var infos = [...]Info{
 	},
 	{
 		DTypes: 127102,
-		Decomp: true,
 		Doc:    "The one-dimensional Fourier transform along a dimension.",
 		Name:   "aten.fft_ifft.default",
 		Schema: Schema{
@@ -11691,7 +11683,6 @@ var infos = [...]Info{
 	},
 	{
 		DTypes: 127102,
-		Decomp: true,
 		Doc:    "The two-dimensional Fourier transform.",
 		Name:   "aten.fft_ifft2.default",
 		Schema: Schema{
@@ -11726,7 +11717,6 @@ var infos = [...]Info{
 	},
 	{
 		DTypes: 127102,
-		Decomp: true,
 		Doc:    "The Fourier transform over several dimensions.",
 		Name:   "aten.fft_ifftn.default",
 		Schema: Schema{
@@ -11783,7 +11773,6 @@ var infos = [...]Info{
 	},
 	{
 		DTypes: 12414,
-		Decomp: true,
 		Doc:    "The one-dimensional Fourier transform along a dimension.",
 		Name:   "aten.fft_ihfft.default",
 		Schema: Schema{
@@ -11814,7 +11803,6 @@ var infos = [...]Info{
 	},
 	{
 		DTypes: 127102,
-		Decomp: true,
 		Doc:    "The one-dimensional Fourier transform along a dimension.",
 		Name:   "aten.fft_irfft.default",
 		Schema: Schema{
@@ -11845,7 +11833,6 @@ var infos = [...]Info{
 	},
 	{
 		DTypes: 127102,
-		Decomp: true,
 		Doc:    "The two-dimensional Fourier transform.",
 		Name:   "aten.fft_irfft2.default",
 		Schema: Schema{
@@ -11880,7 +11867,6 @@ var infos = [...]Info{
 	},
 	{
 		DTypes: 127102,
-		Decomp: true,
 		Doc:    "The Fourier transform over several dimensions.",
 		Name:   "aten.fft_irfftn.default",
 		Schema: Schema{
@@ -11916,7 +11902,6 @@ var infos = [...]Info{
 	},
 	{
 		DTypes: 12414,
-		Decomp: true,
 		Doc:    "The one-dimensional Fourier transform along a dimension.",
 		Name:   "aten.fft_rfft.default",
 		Schema: Schema{
@@ -11947,7 +11932,6 @@ var infos = [...]Info{
 	},
 	{
 		DTypes: 12414,
-		Decomp: true,
 		Doc:    "The two-dimensional Fourier transform.",
 		Name:   "aten.fft_rfft2.default",
 		Schema: Schema{
@@ -12031,7 +12015,6 @@ var infos = [...]Info{
 	},
 	{
 		DTypes: 12414,
-		Decomp: true,
 		Doc:    "The Fourier transform over several dimensions.",
 		Name:   "aten.fft_rfftn.default",
 		Schema: Schema{
@@ -14906,7 +14889,6 @@ var infos = [...]Info{
 	},
 	{
 		DTypes: 114688,
-		Decomp: true,
 		Doc:    "The inverse of the short-time Fourier transform.",
 		Name:   "aten.istft.default",
 		Schema: Schema{
@@ -25517,7 +25499,6 @@ var infos = [...]Info{
 	},
 	{
 		DTypes: 126976,
-		Decomp: true,
 		Doc:    "The short-time Fourier transform.",
 		Name:   "aten.stft.center",
 		Schema: Schema{
@@ -25585,7 +25566,6 @@ var infos = [...]Info{
 	},
 	{
 		DTypes: 126976,
-		Decomp: true,
 		Doc:    "The short-time Fourier transform.",
 		Name:   "aten.stft.default",
 		Schema: Schema{
@@ -29703,9 +29683,8 @@ var infos = [...]Info{
 		Text:   "mlx::gather_mm(Tensor a, Tensor b, Tensor? rhs_indices=None, Tensor? lhs_indices=None, Tensor? sorted_indices=None) -> Tensor",
 	},
 	{
-		Decomp: true,
-		Doc:    "Matrix products with quantized matrices that index tensors pick.",
-		Name:   "mlx.gather_qmm.default",
+		Doc:  "Matrix products with quantized matrices that index tensors pick.",
+		Name: "mlx.gather_qmm.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "x"}, {Name: "w"}, {Name: "scales"}, {
 				Default:    "None",
@@ -29781,9 +29760,8 @@ var infos = [...]Info{
 		Text:   "mlx::kv_cache_update(Tensor(a0!) cache, Tensor new_values, SymInt start_pos, SymInt ring_size=0) -> Tensor",
 	},
 	{
-		Decomp: true,
-		Doc:    "Rows of the input for each chosen expert, sorted by expert where that pays.",
-		Name:   "mlx.moe_gather_inputs.default",
+		Doc:  "Rows of the input for each chosen expert, sorted by expert where that pays.",
+		Name: "mlx.moe_gather_inputs.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "x"}, {Name: "expert_indices"}, {
 				Name: "top_k",
@@ -29800,9 +29778,8 @@ var infos = [...]Info{
 		Text:   "mlx::moe_gather_inputs(Tensor x, Tensor expert_indices, SymInt top_k, SymInt sort_cutoff) -> (Tensor, Tensor, Tensor, Tensor)",
 	},
 	{
-		Decomp: true,
-		Doc:    "Undoes moe_gather_inputs.",
-		Name:   "mlx.moe_scatter_outputs.default",
+		Doc:  "Undoes moe_gather_inputs.",
+		Name: "mlx.moe_scatter_outputs.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "down"}, {Name: "sort_experts"}, {Name: "inv_order"}, {
 				Name: "top_k",
@@ -29873,9 +29850,8 @@ var infos = [...]Info{
 		Text:   "mlx::sample(Tensor logits, Tensor temperature, Tensor top_k, Tensor top_p, Tensor? seed=None) -> Tensor",
 	},
 	{
-		Decomp: true,
-		Doc:    "Elements as 4-bit indices between boundaries, two a byte.",
-		Name:   "mlx.tq4_compress.default",
+		Doc:  "Elements as 4-bit indices between boundaries, two a byte.",
+		Name: "mlx.tq4_compress.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "values"}, {Name: "boundaries"}},
 			Base: "tq4_compress",
@@ -29886,9 +29862,8 @@ var infos = [...]Info{
 		Text:   "mlx::tq4_compress(Tensor values, Tensor boundaries) -> Tensor",
 	},
 	{
-		Decomp: true,
-		Doc:    "4-bit indices to centroids, times a norm for each row.",
-		Name:   "mlx.tq_dequant.default",
+		Doc:  "4-bit indices to centroids, times a norm for each row.",
+		Name: "mlx.tq_dequant.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "packed"}, {Name: "norms"}, {Name: "centroids"}},
 			Base: "tq_dequant",
@@ -29925,9 +29900,8 @@ var infos = [...]Info{
 		Text:   "mlx_test::vadd(Tensor a, Tensor b) -> Tensor",
 	},
 	{
-		Decomp: true,
-		Doc:    "An image cut into square tiles.",
-		Name:   "preprocess.tile_crop.default",
+		Doc:  "An image cut into square tiles.",
+		Name: "preprocess.tile_crop.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "input"}, {
 				Name: "tile_size",
@@ -31197,9 +31171,8 @@ var infos = [...]Info{
 		Text:   "torchao::choose_qparams_affine(Tensor? input, str mapping_type, SymInt[] block_size, ScalarType target_dtype, Scalar? quant_min=None, Scalar? quant_max=None, float? eps=None, ScalarType? scale_dtype=None, ScalarType? zero_point_dtype=None, bool keepdim=False) -> (Tensor, Tensor)",
 	},
 	{
-		Decomp: true,
-		Doc:    "The float8 scale for each block of the input.",
-		Name:   "torchao.choose_scale_float8.default",
+		Doc:  "The float8 scale for each block of the input.",
+		Name: "torchao.choose_scale_float8.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "tensor"}, {
 				List: true,
@@ -31276,9 +31249,8 @@ var infos = [...]Info{
 		Text:   "torchao::dequantize_affine(Tensor input, SymInt[] block_size, Tensor scale, Tensor? zero_point, ScalarType input_dtype, Scalar? quant_min=None, Scalar? quant_max=None, ScalarType output_dtype=float32) -> Tensor",
 	},
 	{
-		Decomp: true,
-		Doc:    "float8 values times their block's scale.",
-		Name:   "torchao.dequantize_affine_float8_non_decomposed.default",
+		Doc:  "float8 values times their block's scale.",
+		Name: "torchao.dequantize_affine_float8_non_decomposed.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "tensor"}, {Name: "scale"}, {
 				Default:    "float32",
@@ -31335,9 +31307,8 @@ var infos = [...]Info{
 		Text:   "torchao::dequantize_int4_tensor(Tensor qdata, Tensor scale, Tensor zero_point, SymInt group_size, ScalarType output_dtype=bfloat16) -> Tensor",
 	},
 	{
-		Decomp: true,
-		Doc:    "Microscaling values with a power-of-two scale for each block, as numbers.",
-		Name:   "torchao.dequantize_mx.default",
+		Doc:  "Microscaling values with a power-of-two scale for each block, as numbers.",
+		Name: "torchao.dequantize_mx.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "qdata"}, {Name: "scale"}, {
 				Name: "elem_dtype",
@@ -31359,9 +31330,8 @@ var infos = [...]Info{
 		Text:   "torchao::dequantize_mx(Tensor qdata, Tensor scale, ScalarType elem_dtype, SymInt block_size, ScalarType output_dtype=float32) -> Tensor",
 	},
 	{
-		Decomp: true,
-		Doc:    "4-bit floats with a float8 scale for each block and one scale for all, as numbers.",
-		Name:   "torchao.dequantize_nvfp4.default",
+		Doc:  "4-bit floats with a float8 scale for each block and one scale for all, as numbers.",
+		Name: "torchao.dequantize_nvfp4.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "qdata"}, {Name: "scale"}, {Name: "per_tensor_scale"}, {
 				Name: "block_size",
@@ -31441,9 +31411,8 @@ var infos = [...]Info{
 		Text:   "torchao::quantize_affine(Tensor input, SymInt[] block_size, Tensor scale, Tensor? zero_point, ScalarType output_dtype, Scalar? quant_min=None, Scalar? quant_max=None) -> Tensor",
 	},
 	{
-		Decomp: true,
-		Doc:    "The input divided by its block's scale as float8.",
-		Name:   "torchao.quantize_affine_float8_non_decomposed.default",
+		Doc:  "The input divided by its block's scale as float8.",
+		Name: "torchao.quantize_affine_float8_non_decomposed.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "tensor"}, {Name: "scale"}, {
 				Default:    "float8_e4m3fn",

@@ -3,7 +3,7 @@ package passes
 // All lists the passes of this package in the order of their names.
 func All() []Pass {
 	return []Pass{
-		CanonicalizeCopies, ConstFold, CSE, DCE, Decompose, DropoutEval, ExpandVmap, FoldViews, Functionalize, FuseRMSNorm, GroupHeads,
+		CanonicalizeCopies, ComplexToReal, ConstFold, CSE, DCE, Decompose, DropoutEval, ExpandVmap, FoldViews, Functionalize, FuseRMSNorm, GroupHeads,
 		InlineWrappers, RejectStaticCache, RemoveAsserts, RemoveDetach, RemoveNoops,
 	}
 }
@@ -11,8 +11,8 @@ func All() []Pass {
 // Portable is the pipeline for programs without a delegate.
 func Portable() Pipeline {
 	return Pipeline{
-		InlineWrappers, RemoveAsserts, Functionalize, ExpandVmap, CanonicalizeCopies, RemoveDetach, DropoutEval, RemoveNoops, Decompose,
-		RemoveNoops, GroupHeads, FoldViews, ConstFold, CSE, DCE,
+		InlineWrappers, RemoveAsserts, Functionalize, ExpandVmap, CanonicalizeCopies, RemoveDetach, DropoutEval, RemoveNoops,
+		ComplexToReal, Decompose, RemoveNoops, GroupHeads, FoldViews, ConstFold, CSE, DCE,
 	}
 }
 
@@ -32,6 +32,8 @@ func Order() []OrderFact {
 		{"canonicalize-copies", "decompose", "the table has one decomposition for each meaning"},
 		{"decompose", "group-heads", "attention is products only after it"},
 		{"group-heads", "fold-views", "it leaves views of views behind"},
+		{"complex-to-real", "decompose", "decompositions know real numbers only"},
+		{"canonicalize-copies", "complex-to-real", "its rules go by one name for each meaning"},
 		{"decompose", "fold-views", "decompositions leave views of views behind"},
 		{"decompose", "const-fold", "what no backend takes is computed before the program runs"},
 		{"const-fold", "dce", "the weights that went into a constant are no longer used"},

@@ -1,6 +1,8 @@
 package passes
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"math"
 
@@ -382,12 +384,23 @@ func (d *Decomp) take(x *ir.Value, dim int, index *ir.Value) *ir.Value {
 	return d.v(op.AtenIndexSelectDefault(d.Builder, x, ir.Int(int64(dim)), index))
 }
 
-// constant adds contents to the graph; ok is false inside a nested graph, which has no constants.
+// constant adds contents to the graph, or finds them there; ok is false inside a nested graph, which has no constants.
 func (d *Decomp) constant(name string, t ir.DType, sizes []int64, vals []float64) (*ir.Value, bool) {
 	if d.G.Parent != nil {
 		return nil, false
 	}
-	return d.G.AddConst(name, ir.NewData(t, sizes, encode(t, vals))), true
+	b := encode(t, vals)
+	h := sha256.New()
+	fmt.Fprintf(h, "%s %v ", t, sizes)
+	h.Write(b)
+	// Methods of a program share constants by name.
+	name += "." + hex.EncodeToString(h.Sum(nil)[:8])
+	for _, in := range d.G.Inputs {
+		if in.Kind == ir.InputConst && in.Target == name {
+			return in.Value, true
+		}
+	}
+	return d.G.AddConst(name, ir.NewData(t, sizes, b)), true
 }
 
 // dim is argument i, a dimension of x, counted from the front.

@@ -9,7 +9,7 @@ import (
 func Pipeline() passes.Pipeline {
 	return passes.Pipeline{
 		passes.RejectStaticCache, passes.InlineWrappers, passes.RemoveAsserts, passes.Functionalize, passes.ExpandVmap, passes.CanonicalizeCopies, passes.RemoveDetach,
-		passes.DropoutEval, passes.RemoveNoops, passes.FuseRMSNorm, passes.DCE, Decompose,
+		passes.DropoutEval, passes.RemoveNoops, passes.FuseRMSNorm, passes.ComplexToReal, passes.DCE, Decompose,
 		passes.RemoveNoops, passes.FoldViews, ConstFold, passes.CSE, passes.DCE,
 	}
 }

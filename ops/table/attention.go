@@ -36,18 +36,15 @@ var attention = []ops.Row{
 		Schema: "aten::_native_multi_head_attention(Tensor query, Tensor key, Tensor value, int embed_dim, int num_head, Tensor qkv_weight, Tensor qkv_bias, Tensor proj_weight, Tensor proj_bias, Tensor? mask=None, bool need_weights=True, bool average_attn_weights=True, int? mask_type=None) -> (Tensor, Tensor)",
 		Doc:    "Multi-head attention with packed projections.",
 		Infer:  "inferNativeMha",
-		Decomp: "decompNativeMha",
 	},
 	{
 		Schema: "aten::_transformer_encoder_layer_fwd(Tensor src, int embed_dim, int num_heads, Tensor qkv_weight, Tensor qkv_bias, Tensor proj_weight, Tensor proj_bias, bool use_gelu, bool norm_first, float eps, Tensor norm_weight_1, Tensor norm_bias_1, Tensor norm_weight_2, Tensor norm_bias_2, Tensor ffn_weight_1, Tensor ffn_bias_1, Tensor ffn_weight_2, Tensor ffn_bias_2, Tensor? mask=None, int? mask_type=None) -> Tensor",
 		Doc:    "A whole transformer encoder layer.",
 		Infer:  "inferTransformerEncoderLayer",
-		Decomp: "decompTransformerEncoderLayer",
 	},
 	{
 		Schema: "aten::_transform_bias_rescale_qkv(Tensor qkv, Tensor qkv_bias, int num_heads) -> (Tensor, Tensor, Tensor)",
 		Doc:    "Splits packed projections into heads, adds the bias and scales the query.",
 		Infer:  "inferTransformBiasRescaleQkv",
-		Decomp: "decompTransformBiasRescaleQkv",
 	},
 }

@@ -35,21 +35,18 @@ var custom = []ops.Row{
 		Doc:    "Matrix products with quantized matrices that index tensors pick.",
 		Infer:  "inferMlxGatherQmm",
 		Interp: "evalGatherQmm",
-		Decomp: "decompMlxGatherQmm",
 	},
 	{
 		Schema: "mlx::moe_gather_inputs(Tensor x, Tensor expert_indices, SymInt top_k, SymInt sort_cutoff) -> (Tensor, Tensor, Tensor, Tensor)",
 		Doc:    "Rows of the input for each chosen expert, sorted by expert where that pays.",
 		Infer:  "inferMlxMoeGather",
 		Interp: "evalMoeGatherInputs",
-		Decomp: "decompMlxMoeGather",
 	},
 	{
 		Schema: "mlx::moe_scatter_outputs(Tensor down, Tensor sort_experts, Tensor inv_order, SymInt top_k) -> Tensor",
 		Doc:    "Undoes moe_gather_inputs.",
 		Infer:  "inferMlxMoeScatter",
 		Interp: "evalMoeScatterOutputs",
-		Decomp: "decompMlxMoeScatter",
 	},
 	{
 		Schema: "mlx::sample(Tensor logits, Tensor temperature, Tensor top_k, Tensor top_p, Tensor? seed=None) -> Tensor",
@@ -69,14 +66,12 @@ var custom = []ops.Row{
 		Doc:    "Elements as 4-bit indices between boundaries, two a byte.",
 		Infer:  "inferMlxTq4Compress",
 		Interp: "evalTq4Compress",
-		Decomp: "decompMlxTq4Compress",
 	},
 	{
 		Schema: "mlx::tq_dequant(Tensor packed, Tensor norms, Tensor centroids) -> Tensor",
 		Doc:    "4-bit indices to centroids, times a norm for each row.",
 		Infer:  "inferMlxTqDequant",
 		Interp: "evalTqDequant",
-		Decomp: "decompMlxTqDequant",
 	},
 	{
 		Schema: "mlx::tq_norm(Tensor x) -> Tensor",
@@ -172,6 +167,5 @@ var custom = []ops.Row{
 		Doc:    "An image cut into square tiles.",
 		Infer:  "inferTileCrop",
 		Interp: "evalTileCrop",
-		Decomp: "decompTileCrop",
 	},
 }

@@ -9,7 +9,6 @@ var fft = []ops.Row{
 		DTypes: ops.Ints | ops.Complex | ops.Set(ops.Bool, ops.Float32, ops.Float64),
 		Infer:  "inferFft1",
 		Interp: "evalFft",
-		Decomp: "decompFft1",
 	},
 	{
 		Schema: "aten::fft_ifft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor",
@@ -17,7 +16,6 @@ var fft = []ops.Row{
 		DTypes: ops.Ints | ops.Complex | ops.Set(ops.Bool, ops.Float32, ops.Float64),
 		Infer:  "inferFft1",
 		Interp: "evalFft",
-		Decomp: "decompFft1",
 	},
 	{
 		Schema: "aten::fft_hfft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor",
@@ -25,7 +23,6 @@ var fft = []ops.Row{
 		DTypes: ops.Ints | ops.Complex | ops.Set(ops.Bool, ops.Float32, ops.Float64),
 		Infer:  "inferFft1",
 		Interp: "evalFft",
-		Decomp: "decompFft1",
 	},
 	{
 		Schema: "aten::fft_ihfft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor",
@@ -33,7 +30,6 @@ var fft = []ops.Row{
 		DTypes: ops.Ints | ops.Set(ops.Bool, ops.Float32, ops.Float64),
 		Infer:  "inferFft1",
 		Interp: "evalFft",
-		Decomp: "decompFft1",
 	},
 	{
 		Schema: "aten::fft_rfft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor",
@@ -41,7 +37,6 @@ var fft = []ops.Row{
 		DTypes: ops.Ints | ops.Set(ops.Bool, ops.Float32, ops.Float64),
 		Infer:  "inferFft1",
 		Interp: "evalFft",
-		Decomp: "decompFft1",
 	},
 	{
 		Schema: "aten::fft_irfft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor",
@@ -49,7 +44,6 @@ var fft = []ops.Row{
 		DTypes: ops.Ints | ops.Complex | ops.Set(ops.Bool, ops.Float32, ops.Float64),
 		Infer:  "inferFft1",
 		Interp: "evalFft",
-		Decomp: "decompFft1",
 	},
 	{
 		Schema: "aten::fft_fft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2, -1], str? norm=None) -> Tensor",
@@ -57,7 +51,6 @@ var fft = []ops.Row{
 		DTypes: ops.Ints | ops.Complex | ops.Set(ops.Bool, ops.Float32, ops.Float64),
 		Infer:  "inferFftn",
 		Interp: "evalFft",
-		Decomp: "decompFft2",
 	},
 	{
 		Schema: "aten::fft_ifft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2, -1], str? norm=None) -> Tensor",
@@ -65,7 +58,6 @@ var fft = []ops.Row{
 		DTypes: ops.Ints | ops.Complex | ops.Set(ops.Bool, ops.Float32, ops.Float64),
 		Infer:  "inferFftn",
 		Interp: "evalFft",
-		Decomp: "decompFft2",
 	},
 	{
 		Schema: "aten::fft_rfft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2, -1], str? norm=None) -> Tensor",
@@ -73,7 +65,6 @@ var fft = []ops.Row{
 		DTypes: ops.Ints | ops.Set(ops.Bool, ops.Float32, ops.Float64),
 		Infer:  "inferFftn",
 		Interp: "evalFft",
-		Decomp: "decompFft2",
 	},
 	{
 		Schema: "aten::fft_irfft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2, -1], str? norm=None) -> Tensor",
@@ -81,7 +72,6 @@ var fft = []ops.Row{
 		DTypes: ops.Ints | ops.Complex | ops.Set(ops.Bool, ops.Float32, ops.Float64),
 		Infer:  "inferFftn",
 		Interp: "evalFft",
-		Decomp: "decompFft2",
 	},
 	{
 		Schema: "aten::fft_fftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor",
@@ -89,7 +79,6 @@ var fft = []ops.Row{
 		DTypes: ops.Ints | ops.Complex | ops.Set(ops.Bool, ops.Float32, ops.Float64),
 		Infer:  "inferFftn",
 		Interp: "evalFft",
-		Decomp: "decompFftn",
 	},
 	{
 		Schema: "aten::fft_ifftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor",
@@ -97,7 +86,6 @@ var fft = []ops.Row{
 		DTypes: ops.Ints | ops.Complex | ops.Set(ops.Bool, ops.Float32, ops.Float64),
 		Infer:  "inferFftn",
 		Interp: "evalFft",
-		Decomp: "decompFftn",
 	},
 	{
 		Schema: "aten::fft_rfftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor",
@@ -105,7 +93,6 @@ var fft = []ops.Row{
 		DTypes: ops.Ints | ops.Set(ops.Bool, ops.Float32, ops.Float64),
 		Infer:  "inferFftn",
 		Interp: "evalFft",
-		Decomp: "decompFftn",
 	},
 	{
 		Schema: "aten::fft_irfftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor",
@@ -113,7 +100,6 @@ var fft = []ops.Row{
 		DTypes: ops.Ints | ops.Complex | ops.Set(ops.Bool, ops.Float32, ops.Float64),
 		Infer:  "inferFftn",
 		Interp: "evalFft",
-		Decomp: "decompFftn",
 	},
 	{
 		Schema: "aten::_fft_c2c(Tensor self, SymInt[] dim, int normalization, bool forward) -> Tensor",
@@ -169,7 +155,6 @@ var fft = []ops.Row{
 		DTypes: ops.Complex | ops.Set(ops.Float32, ops.Float64),
 		Infer:  "inferStft",
 		Interp: "evalStft",
-		Decomp: "decompStft",
 	},
 	{
 		Schema: "aten::stft.center(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool center=True, str pad_mode='reflect', bool normalized=False, bool? onesided=None, bool? return_complex=None, bool? align_to_window=None) -> Tensor",
@@ -177,7 +162,6 @@ var fft = []ops.Row{
 		DTypes: ops.Complex | ops.Set(ops.Float32, ops.Float64),
 		Infer:  "inferStft",
 		Interp: "evalStft",
-		Decomp: "decompStft",
 	},
 	{
 		Schema: "aten::istft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool center=True, bool normalized=False, bool? onesided=None, int? length=None, bool return_complex=False) -> Tensor",
@@ -185,6 +169,5 @@ var fft = []ops.Row{
 		DTypes: ops.Complex,
 		Infer:  "inferIstft",
 		Interp: "evalIstft",
-		Decomp: "decompIstft",
 	},
 }
