@@ -358,7 +358,12 @@ func (m *method) newTensorAt(t ir.Type, buf *buffer, off int64) *tensor {
 	for i, e := range t.Shape {
 		size, dynamic := m.upper(e)
 		if size < 0 || size > upperLimit {
-			m.failf("size", "give the dimension a bound, for example --dim NAME=1..128", "dimension %d may be as large as %s, more than the runtime's sizes hold", i, e)
+			names := sym.Symbols(e)
+			try := ""
+			if len(names) > 0 {
+				try = fmt.Sprintf("give it a bound: --dim %s=1..128, or torch.export.Dim(min=, max=), or torch._check in the model", names[0])
+			}
+			m.failf("size", try, "nothing says how large dimension %d of %s may be; memory is planned when the program is loaded", i, t)
 			size = 0
 		}
 		meta.Sizes = append(meta.Sizes, int32(size))

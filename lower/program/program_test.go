@@ -52,7 +52,11 @@ func show(v etrt.Value) string {
 		for i := 0; i < len(t.Data); i += t.DType.Size() {
 			switch t.DType {
 			case etrt.F32:
-				xs = append(xs, fmt.Sprint(math.Float32frombits(binary.LittleEndian.Uint32(t.Data[i:]))))
+				x := math.Float32frombits(binary.LittleEndian.Uint32(t.Data[i:]))
+				if x == 0 {
+					x = 0 // of either sign
+				}
+				xs = append(xs, fmt.Sprint(x))
 			case etrt.I64:
 				xs = append(xs, fmt.Sprint(int64(binary.LittleEndian.Uint64(t.Data[i:]))))
 			default:
@@ -483,5 +487,43 @@ func TestLargeGraph(t *testing.T) {
 	}
 	if m := res.Methods[0]; m.Planned > 4*32 {
 		t.Errorf("%d bytes are planned", m.Planned)
+	}
+}
+
+// What cannot be lowered is refused with a diagnostic that names it.
+func TestRefusals(t *testing.T) {
+	for _, c := range []struct{ name, ir, want string }{
+		{"no kernel", `graph @forward(%x: f32[2, 2] user) -> (%1) {
+  %1 = aten.triu.default(%x): f32[2, 2]
+}`, "aten.triu"},
+		{"no bound", `sym u0 in [0, inf]
+graph @forward(%n: i64[] user) -> (%2) {
+  %1 = aten.item.default(%n): int(u0)
+  %2 = aten.full.default([u0], 1.0): f32[u0]
+}`, "--dim u0="},
+		{"no contents", `graph @forward(%x: f32[2] user, %w: f32[2] param "w") -> (%1) {
+  %1 = aten.add.Tensor(%x, %w): f32[2]
+}`, `param "w" comes without its contents`},
+		{"an element type that the kernel has not", `graph @forward(%x: c64[2] user) -> (%1) {
+  %1 = aten.relu.default(%x): c64[2]
+}`, "does not take c64"},
+		{"an argument that the kernel has not", `graph @forward(%x: f32[2] user) -> (%1) {
+  %1 = "my.op"(%x): f32[2]
+}`, "my.op"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g, err := text.Parse(c.ir, text.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = program.Lower(&ir.Program{Methods: []*ir.Graph{g}}, program.Options{})
+			ds, ok := ir.AsDiags(err)
+			if !ok || len(ds) != 1 {
+				t.Fatalf("%v, want one diagnostic", err)
+			}
+			if s := ds[0].Error() + ds[0].Try; !strings.Contains(s, c.want) {
+				t.Errorf("%s, want it to say %q", s, c.want)
+			}
+		})
 	}
 }
