@@ -503,12 +503,8 @@ func decompGroupedMm(d *Decomp) []*ir.Value {
 		}
 		return nil
 	}
-	n := x.Type.Shape[0]
-	g := w.Type.Shape[0]
-	// The group of row r is the number of ends at or before it.
-	rows := d.unsqueeze(d.arange(n, ops.Int64), 1)
-	group := d.sum(d.cast(d.ge(rows, d.cast(offs, ops.Int64)), ops.Int64), false, 1)
-	groups, ok := g.IsConst()
+	group := d.groupOf(x, offs)
+	groups, ok := w.Type.Shape[0].IsConst()
 	if !ok {
 		return nil
 	}

@@ -70,7 +70,12 @@ func DecomposeOnce(ctx *Context, n *ir.Node) (first *ir.Node, ok bool, err error
 // bail ends a decomposition whose builder has failed.
 type bail struct{}
 
-func (d *Decomp) run() (vs []*ir.Value) {
+func (d *Decomp) run() []*ir.Value {
+	return d.protect(func() []*ir.Value { return dispatch[d.N.Op](d) })
+}
+
+// protect runs a rule up to where its builder fails.
+func (d *Decomp) protect(rule func() []*ir.Value) (vs []*ir.Value) {
 	defer func() {
 		if r := recover(); r != nil {
 			if _, ok := r.(bail); !ok {
@@ -79,7 +84,7 @@ func (d *Decomp) run() (vs []*ir.Value) {
 			vs = nil
 		}
 	}()
-	return dispatch[d.N.Op](d)
+	return rule()
 }
 
 // decompose takes n apart until everything that comes of it is legal or has no decomposition.

@@ -175,3 +175,23 @@ func TestHooks(t *testing.T) {
 		t.Error("a fault of a pass must not look like one of the user's program")
 	}
 }
+
+// The example in the documentation is the one that is tested.
+func TestDocumentedExample(t *testing.T) {
+	doc, err := os.ReadFile(filepath.Join("..", "docs", "add-a-pass.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, code, ok := strings.Cut(string(doc), "```go\n")
+	code, _, closed := strings.Cut(code, "   ```\n")
+	if !ok || !closed {
+		t.Fatal("no code in the documentation")
+	}
+	src, err := os.ReadFile("example_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if code = strings.ReplaceAll("\n"+code, "\n   ", "\n"); !strings.Contains(string(src), strings.TrimSpace(code)) {
+		t.Errorf("the documentation shows other code than example_test.go:\n%s", code)
+	}
+}
