@@ -17,8 +17,8 @@ import (
 // Options are choices of the lowering. The zero value is what the official emitter does by default.
 type Options struct {
 	// CallerInputs leaves the memory of tensor inputs to the caller, who then need not copy into the plan; mutated inputs
-	// are written where they lie. CallerOutputs does the same for outputs.
-	CallerInputs, CallerOutputs bool
+	// are written where they lie.
+	CallerInputs bool
 	// External keeps parameters, buffers and constants out of the program, in a data file beside it.
 	External bool
 }

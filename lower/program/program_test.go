@@ -527,3 +527,47 @@ graph @forward(%n: i64[] user) -> (%2) {
 		})
 	}
 }
+
+// Inputs in the caller's memory take no planned memory; what the program writes to them it writes there.
+func TestCallersInputs(t *testing.T) {
+	g, err := text.Parse(`graph @forward(%c: f32[64, 2] user, %i: i64[1] user, %x: f32[2] user) -> (mut %c = %2, %4) {
+  %1 = aten.view.default(%x, size=[1, 2]): f32[1, 2]
+  %2 = aten.index_put.default(%c, indices=[%i], values=%1): f32[64, 2]
+  %3 = aten.slice.Tensor(%2, dim=0, start=0, end=2): f32[2, 2]
+  %4 = aten.mul.Tensor(%3, %3): f32[2, 2]
+}`, text.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := program.Lower(&ir.Program{Methods: []*ir.Graph{g}}, program.Options{CallerInputs: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := res.Methods[0].Planned; n > 64 {
+		t.Errorf("%d bytes are planned", n)
+	}
+	path := filepath.Join(t.TempDir(), "p.pte")
+	if err := pte.WriteFile(context.Background(), path, res.Program, pte.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	run, err := ettest.Open(t).Load(context.Background(), path, etrt.WithPoison())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer run.Close()
+	for call := range 2 {
+		cache := make([]float32, 128)
+		cache[0] = float32(call)
+		outs, err := run.Run("forward", []etrt.Value{f32([]int64{64, 2}, cache...), i64([]int64{1}, 1), f32([]int64{2}, 3, 4)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := show(outs[1]), fmt.Sprintf("float32[2 2](%d 0 9 16)", call); got != want {
+			t.Errorf("call %d: %s, want %s", call, got, want)
+		}
+		cache[2], cache[3] = 3, 4
+		if got, want := show(outs[0]), show(f32([]int64{64, 2}, cache...)); got != want {
+			t.Errorf("call %d: the input is %s, want %s", call, got, want)
+		}
+	}
+}
