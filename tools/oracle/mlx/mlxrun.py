@@ -636,8 +636,13 @@ def sorted_indices(s, n):
 
 @node
 def gather_mm(s, n):
-    s.put(n["out"], mx.gather_mm(s.t(n["a"]), s.t(n["b"]), s.opt(n["lhs_indices"]), s.opt(n["rhs_indices"]),
-                                 sorted_indices=sorted_indices(s, n)))
+    # The CPU has this in single precision alone.
+    a, b = s.t(n["a"]), s.t(n["b"])
+    half = a.dtype
+    if half in (mx.float16, mx.bfloat16):
+        a, b = a.astype(mx.float32), b.astype(mx.float32)
+    out = mx.gather_mm(a, b, s.opt(n["lhs_indices"]), s.opt(n["rhs_indices"]), sorted_indices=sorted_indices(s, n))
+    s.put(n["out"], out.astype(half))
 
 
 @node
@@ -975,7 +980,8 @@ def main():
         request = sys.stdin.buffer.read(struct.unpack("<I", head)[0])
         try:
             reply = b"\1" + handle(graphs, memoryview(request))
-        except Refused as e:
+        except (Refused, RuntimeError, ValueError) as e:
+            # What MLX finds wrong when it computes comes as a RuntimeError.
             text = str(e).encode()
             reply = b"\0" + struct.pack("<I", len(text)) + text
         replies.write(struct.pack("<I", len(reply)) + reply)
