@@ -108,3 +108,10 @@ func TestTwins(t *testing.T) {
 		}
 	}
 }
+
+// TestComplete: every name of a row is a function or kernel, and every such function is named by a row.
+func TestComplete(t *testing.T) {
+	if err := run(root, t.TempDir(), true); err != nil {
+		t.Error(err)
+	}
+}
