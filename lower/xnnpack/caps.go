@@ -25,6 +25,8 @@ type rule func(m *match) emit
 type match struct {
 	n   *ir.Node
 	why *ir.Diag
+	// taken is set when the node stands in a region: what told of its operands may have stayed outside.
+	taken bool
 }
 
 // maxRank is the number of dimensions that the delegate's tensors have at most.
@@ -59,8 +61,10 @@ func (Caps) Match(n *ir.Node) (partition.Plan, *ir.Diag) {
 	return e, nil
 }
 
-func plan(n *ir.Node) (emit, *ir.Diag) {
-	m := &match{n: n}
+func plan(n *ir.Node) (emit, *ir.Diag) { return planOf(&match{n: n}) }
+
+func planOf(m *match) (emit, *ir.Diag) {
+	n := m.n
 	r := ruleFor(n)
 	if r == nil {
 		m.no("it has no node for it")

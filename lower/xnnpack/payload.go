@@ -105,7 +105,7 @@ func (b *builder) build(ctx context.Context) error {
 		if b.fused[n] {
 			continue
 		}
-		e, why := plan(n)
+		e, why := planOf(&match{n: n, taken: true})
 		if why != nil {
 			return why
 		}

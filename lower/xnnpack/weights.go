@@ -117,11 +117,12 @@ func (b *builder) data(key string, data func() partition.Blob) uint32 {
 		return i
 	}
 	i := uint32(len(b.payload.Graph.ConstantData))
+	name := contentKey([]byte(key))[:32]
 	blob := data()
 	b.payload.Graph.ConstantData = append(b.payload.Graph.ConstantData, &xnnpack.ConstantDataOffset{
-		Offset: xnnpayload.NoOffset, Size: uint64(blob.Size()), NamedKey: key,
+		Offset: xnnpayload.NoOffset, Size: uint64(blob.Size()), NamedKey: name,
 	})
-	b.named = append(b.named, partition.Named{Key: key, Data: blob, Align: dataAlign})
+	b.named = append(b.named, partition.Named{Key: name, Data: blob, Align: dataAlign})
 	b.keys[key] = i
 	return i
 }
