@@ -42,7 +42,7 @@ func rules() map[ops.ID]rule {
 	ruleOnce.Do(func() {
 		ruleMap = map[ops.ID]rule{}
 		for _, f := range []map[ops.ID]rule{
-			unaryRules, binaryRules, matmulRules, convRules, poolRules, viewRules, reduceRules, normRules, attentionRules,
+			unaryRules, binaryRules, matmulRules, convRules, poolRules, viewRules, reduceRules, normRules, attentionRules, quantRules(),
 		} {
 			for id, r := range f {
 				ruleMap[id] = r

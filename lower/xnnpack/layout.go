@@ -3,6 +3,7 @@ package xnnpack
 import (
 	"slices"
 
+	"github.com/lathe-ml/lathe/codegen/xnnpayload"
 	"github.com/lathe-ml/lathe/ir"
 	"github.com/lathe-ml/lathe/ir/sym"
 	"github.com/lathe-ml/lathe/partition"
@@ -35,7 +36,7 @@ func (b *builder) inNHWC(v *ir.Value) uint32 {
 
 // outNHWC declares v with the channels innermost.
 func (b *builder) outNHWC(v *ir.Value) uint32 {
-	id := b.temp(innermost(v.Type.Shape), datatype(v.Type.DType))
+	id := b.declare(value{innermost(v.Type.Shape), datatype(v.Type.DType), quantOf(v)}, xnnpayload.InvalidID, 0, 0)
 	b.nhwc[v] = id
 	return id
 }

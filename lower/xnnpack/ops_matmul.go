@@ -65,6 +65,9 @@ func linear(m *match) emit {
 	if bias != nil && bias.Type.Rank() != 1 {
 		return m.no("a bias of %d dimensions", bias.Type.Rank())
 	}
+	if e := quantizedLinear(m); e != nil {
+		return e
+	}
 	if in, t, ok := matrix(w); ok {
 		if bias == nil || isConst(bias) {
 			return func(b *builder) { b.fullyConnected(x, in, t, bias) }

@@ -95,7 +95,7 @@ func (b *builder) rowSum(x uint32, factor float64) uint32 {
 	shape := slices.Clone(b.values[x].shape)
 	n, _ := shape[len(shape)-1].IsConst()
 	shape[len(shape)-1] = sym.Const(1)
-	return b.rowSumTo(x, n, factor, b.temp(shape, b.values[x].dtype))
+	return b.rowSumTo(x, n, factor, b.resized(x, shape))
 }
 
 func (b *builder) rowSumTo(x uint32, n int64, factor float64, out uint32) uint32 {

@@ -67,7 +67,7 @@ func reshape(m *match) emit {
 
 // reshaped is x under another shape with at most one size that is not constant.
 func (b *builder) reshaped(x uint32, shape ...sym.Expr) uint32 {
-	return b.reshapeTo(x, b.temp(shape, b.values[x].dtype))
+	return b.reshapeTo(x, b.resized(x, shape))
 }
 
 func (b *builder) reshapeTo(x, out uint32) uint32 {
@@ -164,7 +164,7 @@ func (b *builder) permute(x, out *ir.Value, perm []int) {
 }
 
 func (b *builder) transpose(x uint32, perm []int) uint32 {
-	return b.transposeTo(x, perm, b.temp(pick(b.values[x].shape, perm), b.values[x].dtype))
+	return b.transposeTo(x, perm, b.resized(x, pick(b.values[x].shape, perm)))
 }
 
 func (b *builder) transposeTo(x uint32, perm []int, out uint32) uint32 {
@@ -224,7 +224,7 @@ func expand(m *match) emit {
 				}
 				shape := slices.Clone(b.values[id].shape)
 				shape[a] = sym.Const(counts[i])
-				id = b.concatenate(a, parts, b.temp(shape, b.values[id].dtype))
+				id = b.concatenate(a, parts, b.resized(id, shape))
 			}
 		}
 	}
@@ -254,7 +254,7 @@ func (b *builder) concatenate(axis int, xs []uint32, out uint32) uint32 {
 				total = sym.Add(total, b.values[id].shape[axis])
 			}
 			shape[axis] = total
-			next = append(next, b.concatenate(axis, c, b.temp(shape, b.values[c[0]].dtype)))
+			next = append(next, b.concatenate(axis, c, b.resized(c[0], shape)))
 		}
 		xs = next
 	}
@@ -463,7 +463,7 @@ func (b *builder) pickOne(x, v *ir.Value, d int, at int64) {
 	in := b.in(x)
 	shape := slices.Clone(b.values[in].shape)
 	shape[d] = sym.Const(1)
-	t := b.part(in, d, at, 1, b.temp(shape, b.values[in].dtype))
+	t := b.part(in, d, at, 1, b.resized(in, shape))
 	b.reshapeTo(t, b.outOf(v))
 }
 

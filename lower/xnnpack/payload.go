@@ -44,12 +44,15 @@ type builder struct {
 	consts map[string]uint32 // constant values by key and form
 	// fused are nodes whose work is part of another's.
 	fused map[*ir.Node]bool
+	// dynamic are values quantized when the program runs, by what they are made of.
+	dynamic map[uint32]uint32
 }
 
 // value is what is known of a value of the payload.
 type value struct {
 	shape []sym.Expr
 	dtype xnnpack.XNNDatatype
+	quant xnnpack.XNNQuantParams
 }
 
 func newBuilder(g *ir.Graph) *builder {
@@ -57,7 +60,7 @@ func newBuilder(g *ir.Graph) *builder {
 		g: g, payload: &xnnpayload.Payload{Graph: &xnnpack.XNNGraph{Version: "0", ConstantData: []*xnnpack.ConstantDataOffset{{}}}},
 		keys: map[string]uint32{}, inputs: map[*ir.Value]uint32{}, outputs: map[*ir.Value]uint32{},
 		plain: map[*ir.Value]uint32{}, nhwc: map[*ir.Value]uint32{}, later: map[*ir.Value]func(){}, consts: map[string]uint32{},
-		fused: map[*ir.Node]bool{},
+		fused: map[*ir.Node]bool{}, dynamic: map[uint32]uint32{},
 	}
 	return b
 }
@@ -96,7 +99,8 @@ func (b *builder) build(ctx context.Context) error {
 		if !ok || !in.Value.Type.IsTensor() || in.Value.NumUses() == 0 {
 			continue
 		}
-		b.plain[in.Value] = b.define(in.Value.Type.Shape, datatype(in.Value.Type.DType), id, flagInput, 0)
+		t := in.Value.Type
+		b.plain[in.Value] = b.declare(value{t.Shape, datatype(t.DType), quantOf(in.Value)}, id, flagInput, 0)
 	}
 	for n := range b.g.Nodes() {
 		if err := ctx.Err(); err != nil {
@@ -128,6 +132,8 @@ func datatype(d ops.DType) xnnpack.XNNDatatype {
 		return xnnpack.XNNDatatypeFp32
 	case ops.Float16:
 		return xnnpack.XNNDatatypeFp16
+	case ops.Int8:
+		return xnnpack.XNNDatatypeQint8
 	}
 	return xnnpack.XNNDatatypeInvalid
 }
@@ -138,7 +144,7 @@ func (b *builder) giveOut(v *ir.Value) {
 	if b.err != nil || b.isExternalOutput(id, b.outputs[v]) {
 		return
 	}
-	out := b.define(v.Type.Shape, b.values[id].dtype, b.outputs[v], flagOutput, 0)
+	out := b.declare(value{v.Type.Shape, b.values[id].dtype, b.values[id].quant}, b.outputs[v], flagOutput, 0)
 	b.node(&xnnpack.XNNCopy{InputID: id, OutputID: out})
 }
 
@@ -149,9 +155,18 @@ func (b *builder) isExternalOutput(id, external uint32) bool {
 
 // define declares a value. The sizes written are those of the export; the delegate follows the sizes of the call.
 func (b *builder) define(shape []sym.Expr, d xnnpack.XNNDatatype, external, flags, constant uint32) uint32 {
+	return b.declare(value{shape: shape, dtype: d}, external, flags, constant)
+}
+
+func (b *builder) declare(v value, external, flags, constant uint32) uint32 {
 	id := uint32(len(b.payload.Graph.Xvalues))
-	b.payload.Graph.Xvalues = append(b.payload.Graph.Xvalues, &xnnpack.XValue{XvalueUnion: b.tensorValue(id, shape, d, external, flags, constant)})
-	b.values = append(b.values, value{shape, d})
+	t := b.tensorValue(id, v.shape, v.dtype, external, flags, constant)
+	var u xnnpack.XValueUnion = t
+	if v.quant != nil {
+		u = &xnnpack.XNNQuantizedTensorValue{TensorValue: t, QuantParams: v.quant}
+	}
+	b.payload.Graph.Xvalues = append(b.payload.Graph.Xvalues, &xnnpack.XValue{XvalueUnion: u})
+	b.values = append(b.values, v)
 	switch flags {
 	case flagInput:
 		b.payload.Graph.InputIDs = append(b.payload.Graph.InputIDs, id)
@@ -181,7 +196,14 @@ func (b *builder) temp(shape []sym.Expr, d xnnpack.XNNDatatype) uint32 {
 }
 
 // like is a new value of the shape and type of another.
-func (b *builder) like(id uint32) uint32 { return b.temp(b.values[id].shape, b.values[id].dtype) }
+func (b *builder) like(id uint32) uint32 { return b.resized(id, b.values[id].shape) }
+
+// resized is a new value of the type of another.
+func (b *builder) resized(id uint32, shape []sym.Expr) uint32 {
+	v := b.values[id]
+	v.shape = shape
+	return b.declare(v, xnnpayload.InvalidID, 0, 0)
+}
 
 func (b *builder) node(u xnnpack.XNodeUnion) *xnnpack.XNode {
 	x := &xnnpack.XNode{XnodeUnion: u}
@@ -226,13 +248,11 @@ func (b *builder) out(i int) uint32 { return b.outOf(b.n.Outs[i]) }
 
 // outOf declares v, in the memory of the call where the region gives it out.
 func (b *builder) outOf(v *ir.Value) uint32 {
-	d := datatype(v.Type.DType)
-	var id uint32
-	if external, ok := b.outputs[v]; ok {
-		id = b.define(v.Type.Shape, d, external, flagOutput, 0)
-	} else {
-		id = b.temp(v.Type.Shape, d)
+	external, flags := uint32(xnnpayload.InvalidID), uint32(0)
+	if e, ok := b.outputs[v]; ok {
+		external, flags = e, flagOutput
 	}
+	id := b.declare(value{v.Type.Shape, datatype(v.Type.DType), quantOf(v)}, external, flags, 0)
 	b.plain[v] = id
 	return id
 }

@@ -8,7 +8,7 @@ import (
 func Pipeline() passes.Pipeline {
 	return passes.Pipeline{
 		passes.InlineWrappers, passes.RemoveAsserts, passes.Functionalize, passes.ExpandVmap, passes.CanonicalizeCopies, passes.RemoveDetach,
-		passes.DropoutEval, passes.RemoveNoops, passes.ComplexToReal, passes.MoeBatchedMM, AttentionMasks, passes.Decompose, passes.RemoveNoops,
-		passes.FoldViews, passes.CSE, passes.DCE,
+		passes.DropoutEval, passes.RemoveNoops, passes.ComplexToReal, passes.MoeBatchedMM, AttentionMasks, FoldWeights, passes.Decompose,
+		passes.RemoveNoops, passes.FoldViews, passes.CSE, OwnWeights, passes.DCE,
 	}
 }
