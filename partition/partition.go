@@ -19,6 +19,11 @@ type Thrifty interface {
 	Decline(nodes []*ir.Node) string
 }
 
+// Mover is a backend that tells nodes which compute nothing: a chain of such goes to the region that reads it.
+type Mover interface {
+	Moves(n *ir.Node) bool
+}
+
 // Stateful is a backend that can keep a buffer inside a region, which then reads and writes it where nobody else does.
 type Stateful interface {
 	OwnsBuffer(in *ir.Input) bool
@@ -74,6 +79,7 @@ func divide(ctx context.Context, g *ir.Graph, b Backend, rep *Report) error {
 		d.in[n] = true
 	}
 	d.levels()
+	d.sink()
 	if t, ok := b.(Thrifty); ok {
 		for {
 			declined := false
@@ -90,9 +96,9 @@ func divide(ctx context.Context, g *ir.Graph, b Backend, rep *Report) error {
 				break
 			}
 			d.levels()
+			d.sink()
 		}
 	}
-	d.sink()
 	regions := d.regions()
 	d.schedule()
 	for _, nodes := range regions {
@@ -205,9 +211,9 @@ func (d *divider) sink() {
 				}
 			})
 		}
-		// What it reads of another node would have to cross an edge instead.
+		// What it reads of another node would have to cross an edge instead, unless that moves along.
 		d.needs(n, func(m *ir.Node) {
-			if d.in[m] {
+			if d.in[m] && !d.follows(m, n) {
 				free = false
 			}
 		})
@@ -215,6 +221,22 @@ func (d *divider) sink() {
 			d.level[n] = least
 		}
 	}
+}
+
+// follows tells whether m is there for n alone, and both only move data.
+func (d *divider) follows(m, n *ir.Node) bool {
+	b, ok := d.b.(Mover)
+	if !ok || !b.Moves(m) || !b.Moves(n) || ordered(m) {
+		return false
+	}
+	for _, o := range m.Outs {
+		for _, u := range o.Users() {
+			if u != n {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // regions gives the nodes inside by level, in order.

@@ -27,6 +27,10 @@ func (f *fake) Name() string              { return "fake" }
 func (f *fake) Caps() partition.Caps      { return f }
 func (f *fake) Pipeline() passes.Pipeline { return nil }
 func (f *fake) OwnsBuffer(*ir.Input) bool { return f.owns }
+func (f *fake) Moves(n *ir.Node) bool {
+	return n.Info().Schema.Base == "permute" || n.Info().Schema.Base == "view"
+}
+
 func (f *fake) Decline(nodes []*ir.Node) string {
 	if len(nodes) < f.small {
 		return "too small"
@@ -121,6 +125,21 @@ func TestSmallRegionsAreGivenBack(t *testing.T) {
 }`)
 	if len(rep.Regions) != 0 || len(rep.Outside) != 3 || rep.Outside[0].Why.Msg != "too small" {
 		t.Errorf("%d regions, outside %v", len(rep.Regions), rep.Outside)
+	}
+}
+
+// What only moves data goes to the region that reads it, chains of it too.
+func TestMovesFollow(t *testing.T) {
+	f := &fake{takes: "relu mul permute view"}
+	g, rep := divide(t, f, `graph @forward(%x: f32[2, 2] user, %y: f32[2, 2] user) -> (%5) {
+  %1 = aten.permute.default(%x, [1, 0]): f32[2, 2]{1, 2}
+  %2 = aten.view.default(%1, [4]): f32[4]
+  %3 = aten.neg.default(%y): f32[2, 2]
+  %4 = aten.view.default(%3, [4]): f32[4]
+  %5 = aten.mul.Tensor(%2, %4): f32[4]
+}`)
+	if len(rep.Regions) != 1 || rep.Regions[0].Graph.NumNodes() != 4 {
+		t.Errorf("%d regions\n%s", len(rep.Regions), text.String(g))
 	}
 }
 

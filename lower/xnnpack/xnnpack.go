@@ -25,6 +25,7 @@ type Backend struct{}
 var (
 	_ partition.Backend = Backend{}
 	_ partition.Thrifty = Backend{}
+	_ partition.Mover   = Backend{}
 )
 
 // Name is what a user types.
@@ -35,6 +36,9 @@ func (Backend) Caps() partition.Caps { return Caps{} }
 
 // Pipeline is the passes before partitioning.
 func (Backend) Pipeline() passes.Pipeline { return Pipeline() }
+
+// Moves tells nodes that compute nothing.
+func (Backend) Moves(n *ir.Node) bool { return moves[n.Op] }
 
 // Decline gives back regions that only move data: a kernel does that where it lies, or for nothing.
 func (Backend) Decline(nodes []*ir.Node) string {
