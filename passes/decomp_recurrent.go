@@ -4,10 +4,17 @@ import (
 	"github.com/lathe-ml/lathe/ir"
 	"github.com/lathe-ml/lathe/ir/op"
 	"github.com/lathe-ml/lathe/ir/sym"
+	"github.com/lathe-ml/lathe/ops"
 )
 
-// maxUnroll bounds the nodes that a recurrence becomes: layers times steps.
-const maxUnroll = 4096
+// maxUnroll is the number of steps up to which a recurrence is written out; longer ones, and those of a length that varies,
+// become a scan. A delegate that has no loops takes more.
+func (d *Decomp) maxUnroll() int64 {
+	if d.Target == "mlx" {
+		return 256
+	}
+	return 32
+}
 
 func (d *Decomp) linear(x, w, b *ir.Value) *ir.Value {
 	var kw []ir.Named
@@ -103,8 +110,8 @@ func (d *Decomp) recurrent(x *ir.Value, states []*ir.Value, params []*ir.Value, 
 	} else if extra != 0 {
 		return nil
 	}
-	t, ok := x.Type.Shape[0].IsConst()
-	if !ok || t < 1 || t*layers*int64(dirs) > maxUnroll {
+	t, known := x.Type.Shape[0].IsConst()
+	if known && t < 1 {
 		return nil
 	}
 	last := make([][]*ir.Value, len(states))
@@ -127,16 +134,13 @@ func (d *Decomp) recurrent(x *ir.Value, states []*ir.Value, params []*ir.Value, 
 				cur[i] = d.pickAt(s, 0, at)
 			}
 			gates := d.linear(x, full[0], full[2]) // of all steps at once
-			steps := make([]*ir.Value, t)
-			for j := range t {
-				i := j
-				if k == 1 {
-					i = t - 1 - j
-				}
-				cur = f(d.pickAt(gates, 0, i), cur, full)
-				steps[i] = cur[0]
+			var y *ir.Value
+			if known && t <= d.maxUnroll() {
+				y, cur = d.unroll(gates, cur, full, t, k == 1, f)
+			} else {
+				y, cur = d.loop(gates, cur, full, k == 1, f)
 			}
-			outs = append(outs, d.stack(0, steps...))
+			outs = append(outs, y)
 			for i := range cur {
 				last[i] = append(last[i], cur[i])
 			}
@@ -157,6 +161,63 @@ func (d *Decomp) recurrent(x *ir.Value, states []*ir.Value, params []*ir.Value, 
 		res = append(res, s)
 	}
 	return res
+}
+
+// unroll writes t steps out, from the last to the first where backward; it gives all outputs and the last states.
+func (d *Decomp) unroll(gates *ir.Value, states, w []*ir.Value, t int64, backward bool, f step) (*ir.Value, []*ir.Value) {
+	steps := make([]*ir.Value, t)
+	for j := range t {
+		i := j
+		if backward {
+			i = t - 1 - j
+		}
+		states = f(d.pickAt(gates, 0, i), states, w)
+		steps[i] = states[0]
+	}
+	return d.stack(0, steps...), states
+}
+
+// loop does so by a scan over the steps.
+func (d *Decomp) loop(gates *ir.Value, states, w []*ir.Value, backward bool, f step) (*ir.Value, []*ir.Value) {
+	if backward {
+		gates = d.flip(gates, 0)
+	}
+	h := ir.NewGraph("step", d.G.Syms)
+	h.Stage = d.G.Stage
+	inner := make([]*ir.Value, len(states))
+	for i, s := range states {
+		inner[i] = h.AddInput("", ir.InputOperand, "", ir.TensorType(s.Type.DType, s.Type.Shape...)).Value
+	}
+	x := h.AddInput("", ir.InputOperand, "", ir.TensorType(gates.Type.DType, gates.Type.Shape[1:]...)).Value
+	innerW := make([]*ir.Value, len(w))
+	var more []*ir.Value
+	for i := 1; i < len(w); i++ {
+		if w[i] != nil && i != 2 { // the input's weight and bias are in the gates
+			innerW[i] = h.AddInput("", ir.InputOperand, "", w[i].Type).Value
+			more = append(more, w[i])
+		}
+	}
+	outer := d.Builder
+	d.Builder = ir.NewBuilder(h, nil, outer.Origin)
+	res := d.protect(func() []*ir.Value { return f(x, inner, innerW) })
+	err := d.Err
+	d.Builder = outer
+	if err != nil || res == nil {
+		d.Fail(err)
+		panic(bail{})
+	}
+	outs := append(append([]*ir.Value(nil), res...), res[0])
+	args := make([]ir.Arg, len(outs))
+	for i, o := range outs {
+		args[i] = ir.Ref(o)
+	}
+	h.SetOutputs(make([]ir.Output, len(outs)), args)
+	n := d.outs(op.New(d.Builder, ops.HigherOrderScanDefault, []ir.Arg{ir.GraphArg(h), ir.Refs(states...), ir.Refs(gates), ir.Refs(more...)}))
+	y := n[len(states)]
+	if backward {
+		y = d.flip(y, 0)
+	}
+	return y, n[:len(states)]
 }
 
 func decompLstm(d *Decomp) []*ir.Value {

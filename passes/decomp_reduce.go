@@ -349,17 +349,37 @@ func decompQuantile(d *Decomp) []*ir.Value {
 // scan combines each element with all before it by doubling steps: an associative f needs as many as the size has bits.
 // Each state is a list of tensors; fill says what stands before the first element.
 func (d *Decomp) scan(dim int, state []*ir.Value, fill []ir.Arg, f func(before, at []*ir.Value) []*ir.Value) []*ir.Value {
-	n, ok := state[0].Type.Shape[dim].IsConst()
-	if !ok {
+	size := state[0].Type.Shape[dim]
+	r := state[0].Type.Rank()
+	if n, ok := size.IsConst(); ok {
+		for step := int64(1); step < n; step *= 2 {
+			before := make([]*ir.Value, len(state))
+			for i, x := range state {
+				pads := make([]sym.Expr, 2*(r-dim))
+				pads[2*(r-1-dim)] = sym.Const(step)
+				before[i] = d.padded(d.slice(x, dim, 0, n-step), fill[i], pads...)
+			}
+			state = f(before, state)
+		}
+		return state
+	}
+	// A size that varies may be less than a step: places before the first are read at the first and filled.
+	most := d.G.Syms.Range(size)
+	if !most.HasMax() || most.Max > 1<<16 {
 		return nil
 	}
-	r := state[0].Type.Rank()
-	for step := int64(1); step < n; step *= 2 {
+	at := d.arange(size, ops.Int64)
+	for step := int64(1); step < most.Max; step *= 2 {
+		from := d.sub(at, step)
+		ones := make([]sym.Expr, r)
+		for i := range ones {
+			ones[i] = one1
+		}
+		inside := d.view(d.ge(from, 0), with(ones, dim, size)...)
+		from = d.max(from, 0)
 		before := make([]*ir.Value, len(state))
 		for i, x := range state {
-			pads := make([]sym.Expr, 2*(r-dim))
-			pads[2*(r-1-dim)] = sym.Const(step)
-			before[i] = d.padded(d.slice(x, dim, 0, n-step), fill[i], pads...)
+			before[i] = d.where(inside, d.take(x, dim, from), fill[i])
 		}
 		state = f(before, state)
 	}

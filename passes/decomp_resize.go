@@ -214,6 +214,13 @@ func decompUpsampleLinear(d *Decomp) []*ir.Value {
 			return one(d.v(op.AtenUpsampleBilinear2dVec(d.Builder, d.in(0), ir.SymInts(out[len(out)-2:]...), ir.Bool(corners), scale)))
 		}
 	}
+	if n == 1 {
+		if scale, ok := d.kernelScales(n); ok {
+			out := d.N.Out().Type.Shape
+			y := d.v(op.AtenUpsampleBilinear2dVec(d.Builder, d.unsqueeze(d.in(0), 2), ir.SymInts(one1, out[2]), ir.Bool(corners), scale))
+			return one(d.view(y, out...))
+		}
+	}
 	return d.resize(n, func(_ int, in, out int64, scale float64) []float64 { return linearWeights(in, out, scale, corners) })
 }
 

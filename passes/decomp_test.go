@@ -164,7 +164,7 @@ func TestDecompositions(t *testing.T) {
 // free tells operators that the lowering serves without a kernel.
 func free(n *ir.Node) bool {
 	switch n.Op {
-	case ops.AtenViewDefault, ops.AtenPermuteDefault, ops.AtenExpandDefault, ops.AtenSplitWithSizesDefault, ops.AtenViewAsRealDefault:
+	case ops.HigherOrderScanDefault, ops.AtenViewDefault, ops.AtenPermuteDefault, ops.AtenExpandDefault, ops.AtenSplitWithSizesDefault, ops.AtenViewAsRealDefault:
 		return true
 	}
 	return false

@@ -12,6 +12,8 @@ import (
 type Decomp struct {
 	*ir.Builder
 	N *ir.Node
+	// Target is the backend that the pipeline is for.
+	Target string
 }
 
 // DecompFn takes a node one step apart and gives the values that replace its results; nil where it declines.
@@ -49,7 +51,7 @@ func DecomposeOnce(ctx *Context, n *ir.Node) (first *ir.Node, ok bool, err error
 	if !ok {
 		return nil, false, nil
 	}
-	vs := (&Decomp{Builder: b, N: n}).run()
+	vs := (&Decomp{Builder: b, N: n, Target: ctx.Target}).run()
 	if b.Err == nil && vs == nil {
 		// A rule declines before it builds anything, or leaves dead nodes behind for dce.
 		return nil, false, nil
@@ -102,6 +104,11 @@ func decompose(ctx *Context, n *ir.Node, steps int) error {
 	}
 	for m := first; m != end; {
 		next := m.Next()
+		for _, h := range m.Graphs() {
+			if err := each(h, func(n *ir.Node) error { return decompose(ctx, n, steps-1) }); err != nil {
+				return err
+			}
+		}
 		if err := decompose(ctx, m, steps-1); err != nil {
 			return err
 		}
