@@ -29091,8 +29091,9 @@ var infos = [...]Info{
 		Text:   "export::access_subclass_inner_tensor(Tensor src_subclass_tensor, str attr) -> Tensor",
 	},
 	{
-		Doc:  "All prefixes along the first dimension combined by a graph.",
-		Name: "higher_order.associative_scan.default",
+		Decomp: true,
+		Doc:    "All prefixes along the first dimension combined by a graph.",
+		Name:   "higher_order.associative_scan.default",
 		Schema: Schema{
 			Args: []Arg{{
 				Name: "combine_fn",

@@ -243,3 +243,32 @@ func decompRnn(d *Decomp) []*ir.Value {
 		return one(d.activation(d.add(x, d.linear(s[0], w[1], w[3])), relu))
 	})
 }
+
+// decompAssociativeScan combines from the first to the last: a scan whose carried values are also what it stacks.
+func decompAssociativeScan(d *Decomp) []*ir.Value {
+	h := d.N.Arg(0).Graph()
+	xs := d.N.Arg(1).Values()
+	if h == nil || len(xs) == 0 || len(h.Outputs) != len(xs) {
+		return nil
+	}
+	size := xs[0].Type.Shape[0]
+	if size.IsConstValue(0) || size.IsConstValue(1) {
+		return xs
+	}
+	if more, known := d.G.Syms.ProveGt(size, one1); !known || !more {
+		return nil
+	}
+	var first, rest []*ir.Value
+	for _, x := range xs {
+		first = append(first, d.pickAt(x, 0, 0))
+		rest = append(rest, d.slice(x, 0, 1, size))
+	}
+	outs := h.Ret().Args()
+	h.SetOutputs(make([]ir.Output, 2*len(outs)), append(append([]ir.Arg(nil), outs...), outs...))
+	n := d.outs(op.New(d.Builder, ops.HigherOrderScanDefault, []ir.Arg{ir.GraphArg(h), ir.Refs(first...), ir.Refs(rest...), d.N.Arg(2)}))
+	var res []*ir.Value
+	for i := range xs {
+		res = append(res, d.cat(0, d.unsqueeze(first[i], 0), n[len(xs)+i]))
+	}
+	return res
+}

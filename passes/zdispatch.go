@@ -599,6 +599,7 @@ var dispatch = [...]DecompFn{
 	ops.AtenZerosLikeDefault:                                       decompZerosLike,
 	ops.EtCopyUnderD2hCopyDefault:                                  decompClone,
 	ops.EtCopyUnderH2dCopyDefault:                                  decompClone,
+	ops.HigherOrderAssociativeScanDefault:                          decompAssociativeScan,
 	ops.LlamaCustomSdpaDefault:                                     decompLlamaSdpa,
 	ops.MlxCustomSdpaDefault:                                       decompMlxSdpa,
 	ops.MlxGatherMmDefault:                                         decompMlxGatherMm,

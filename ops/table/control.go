@@ -115,6 +115,7 @@ var control = []ops.Row{
 	},
 	{
 		Schema: "higher_order::associative_scan(Graph combine_fn, Any[] xs, Any[] additional_inputs) -> Any[]",
+		Decomp: "decompAssociativeScan",
 		Doc:    "All prefixes along the first dimension combined by a graph.",
 		Infer:  "inferAssociativeScan",
 		Interp: "evalAssociativeScan",
