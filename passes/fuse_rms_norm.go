@@ -4,6 +4,7 @@ import (
 	"github.com/lathe-ml/lathe/ir"
 	"github.com/lathe-ml/lathe/ir/op"
 	"github.com/lathe-ml/lathe/ops"
+	"github.com/lathe-ml/lathe/passes/pattern"
 )
 
 // FuseRMSNorm finds root mean square norms that are written out.
@@ -19,77 +20,34 @@ var FuseRMSNorm = Pass{
 	},
 }
 
-// rmsNormOf takes n = x * rsqrt(mean(x*x, -1, keepdim) + eps) apart.
+// rmsNorm is x * rsqrt(mean(x*x, -1, keepdim) + eps) in the forms that it is written in.
+var rmsNorm = func() *pattern.Pattern {
+	x := pattern.Any("x")
+	square := pattern.OneOf(pattern.Op(ops.AtenSquareDefault, x), pattern.Op(ops.AtenPowTensorScalar, x, pattern.Is(2)), pattern.Op(ops.AtenMulTensor, x, x))
+	mean := pattern.Op(ops.AtenMeanDim, square).As("mean").With("keepdim", pattern.True)
+	sum := pattern.Op(ops.AtenAddTensor, mean, pattern.Number("eps")).Commutes().Or(ops.AtenAddScalar).With("alpha", pattern.Equals(1))
+	root := pattern.OneOf(pattern.Op(ops.AtenRsqrtDefault, sum), pattern.Op(ops.AtenPowTensorScalar, sum, pattern.Is(-0.5)))
+	return pattern.Op(ops.AtenMulTensor, x, root).Commutes()
+}()
+
+// rmsNormOf takes n apart where it is such a norm over the last dimension.
 func rmsNormOf(n *ir.Node) (x *ir.Value, eps float64, ok bool) {
-	if n == nil || n.Op != ops.AtenMulTensor {
+	if n.Op != ops.AtenMulTensor {
 		return nil, 0, false
 	}
-	for i := range 2 {
-		x, r := n.In(i), n.In(1-i)
-		if x == nil || r == nil || r.Def == nil || x.Type.Rank() == 0 || !ir.EqualShape(x.Type.Shape, n.Out().Type.Shape) || x.Type.DType != n.Out().Type.DType {
-			continue
-		}
-		sum := rsqrtArg(r.Def)
-		if sum == nil || sum.Def == nil || sum.Def.Op != ops.AtenAddTensor && sum.Def.Op != ops.AtenAddScalar {
-			continue
-		}
-		add := sum.Def
-		if f, ok := add.ArgNamed("alpha").Float(); ok && f != 1 {
-			continue
-		}
-		mean, eps, ok := add.In(0), 0.0, false
-		if eps, ok = add.Arg(1).Float(); !ok {
-			mean = add.In(1)
-			if eps, ok = add.Arg(0).Float(); !ok {
-				continue
-			}
-		}
-		if mean == nil || mean.Def == nil || mean.Def.Op != ops.AtenMeanDim {
-			continue
-		}
-		keep, _ := mean.Def.ArgNamed("keepdim").Bool()
-		dims, isConst := mean.Def.ArgNamed("dim").IntList()
-		if !keep || !isConst || len(dims) != 1 || dims[0] != -1 && dims[0] != int64(x.Type.Rank()-1) {
-			continue
-		}
-		if squared(mean.Def.In(0)) == x {
-			return x, eps, true
-		}
+	m, ok := rmsNorm.Match(n.Out())
+	if !ok {
+		return nil, 0, false
 	}
-	return nil, 0, false
-}
-
-// rsqrtArg is the argument of 1/sqrt, in its forms.
-func rsqrtArg(n *ir.Node) *ir.Value {
-	switch n.Op {
-	case ops.AtenRsqrtDefault:
-		return n.In(0)
-	case ops.AtenPowTensorScalar:
-		if f, ok := n.Arg(1).Float(); ok && f == -0.5 {
-			return n.In(0)
-		}
+	x = m.Value("x")
+	dims, isConst := m.Value("mean").Def.ArgNamed("dim").IntList()
+	if !isConst || len(dims) != 1 || x.Type.Rank() == 0 || wrapDim(dims[0], x.Type.Rank()) != x.Type.Rank()-1 {
+		return nil, 0, false
 	}
-	return nil
-}
-
-// squared is what v is the square of.
-func squared(v *ir.Value) *ir.Value {
-	if v == nil || v.Def == nil {
-		return nil
+	if !ir.EqualShape(x.Type.Shape, n.Out().Type.Shape) || x.Type.DType != n.Out().Type.DType {
+		return nil, 0, false
 	}
-	switch n := v.Def; n.Op {
-	case ops.AtenSquareDefault:
-		return n.In(0)
-	case ops.AtenPowTensorScalar:
-		if f, ok := n.Arg(1).Float(); ok && f == 2 {
-			return n.In(0)
-		}
-	case ops.AtenMulTensor:
-		if n.In(0) == n.In(1) {
-			return n.In(0)
-		}
-	}
-	return nil
+	return x, m.Number("eps"), true
 }
 
 func isConversion(n *ir.Node) bool {
