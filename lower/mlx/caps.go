@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/lathe-ml/lathe/codegen/msl"
 	"github.com/lathe-ml/lathe/ir"
 	"github.com/lathe-ml/lathe/ir/sym"
 	"github.com/lathe-ml/lathe/ops"
@@ -11,7 +12,9 @@ import (
 )
 
 // Caps is what the delegate takes.
-type Caps struct{}
+type Caps struct {
+	kernels map[string]*msl.Manifest
+}
 
 // emit writes the node that a rule matched into a payload.
 type emit func(b *builder)
@@ -21,8 +24,9 @@ type rule func(m *match) emit
 
 // match is a node that a rule looks at.
 type match struct {
-	n   *ir.Node
-	why *ir.Diag
+	n    *ir.Node
+	why  *ir.Diag
+	caps Caps
 }
 
 // families are the rules by file.
@@ -52,17 +56,20 @@ func rules() map[ops.ID]rule {
 }
 
 // Match gives the plan for n, an emit, or says why the delegate does not take it.
-func (Caps) Match(n *ir.Node) (partition.Plan, *ir.Diag) {
-	e, d := plan(n)
+func (c Caps) Match(n *ir.Node) (partition.Plan, *ir.Diag) {
+	e, d := c.plan(n)
 	if d != nil {
 		return nil, d
 	}
 	return e, nil
 }
 
-func plan(n *ir.Node) (emit, *ir.Diag) {
-	m := &match{n: n}
+func (c Caps) plan(n *ir.Node) (emit, *ir.Diag) {
+	m := &match{n: n, caps: c}
 	r := ruleFor(n)
+	if k := c.kernels[n.OpName()]; k != nil {
+		r = custom(k)
+	}
 	if r == nil {
 		m.no("the delegate has no node for it")
 		return nil, m.why

@@ -11,6 +11,7 @@ import (
 	"fmt"
 
 	"github.com/lathe-ml/lathe/codegen/mlxpayload"
+	"github.com/lathe-ml/lathe/codegen/msl"
 	"github.com/lathe-ml/lathe/ir"
 	"github.com/lathe-ml/lathe/partition"
 	"github.com/lathe-ml/lathe/passes"
@@ -22,8 +23,14 @@ const Name = "mlx"
 // backendID is the name under which the runtime knows the delegate.
 const backendID = "MLXBackend"
 
-// Backend is the MLX delegate.
-type Backend struct{}
+// Backend is the MLX delegate. The zero value is ready to use.
+type Backend struct {
+	// Kernels are Metal kernels by the operators that they compute, beside or instead of the delegate's nodes. The runtime runs
+	// kernels only where it was built to.
+	Kernels map[string]*msl.Manifest
+	// FuseKernels makes one Metal kernel of each chain of element-wise operators.
+	FuseKernels bool
+}
 
 var (
 	_ partition.Backend  = Backend{}
@@ -34,10 +41,10 @@ var (
 func (Backend) Name() string { return Name }
 
 // Caps answers what the delegate takes.
-func (Backend) Caps() partition.Caps { return Caps{} }
+func (b Backend) Caps() partition.Caps { return Caps{b.Kernels} }
 
 // Pipeline is the passes before partitioning.
-func (Backend) Pipeline() passes.Pipeline { return Pipeline() }
+func (b Backend) Pipeline() passes.Pipeline { return pipeline(Caps{b.Kernels}) }
 
 // OwnsBuffer tells whether the delegate can keep a buffer from call to call.
 func (Backend) OwnsBuffer(in *ir.Input) bool {
@@ -63,8 +70,9 @@ func (Backend) OwnsBuffer(in *ir.Input) bool {
 const maxAllocation = 4 << 30
 
 // Lower makes the payload of a region.
-func (Backend) Lower(ctx context.Context, g *ir.Graph) (*partition.Lowered, error) {
-	b := newBuilder(g)
+func (backend Backend) Lower(ctx context.Context, g *ir.Graph) (*partition.Lowered, error) {
+	b := newBuilder(g, Caps{backend.Kernels})
+	b.fuse = backend.FuseKernels
 	if err := b.build(ctx); err != nil {
 		return nil, err
 	}

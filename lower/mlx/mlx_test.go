@@ -276,7 +276,7 @@ func evaluate(t *testing.T, e sym.Expr, env map[string]int64) int64 {
 	for _, s := range names {
 		g.AddInput(s, ir.InputUser, "", ir.IntType(sym.Symbol(s)))
 	}
-	b := newBuilder(g)
+	b := newBuilder(g, Caps{})
 	if err := b.build(context.Background()); err != nil {
 		t.Fatal(err)
 	}

@@ -96,7 +96,7 @@ func (m *match) body(g *ir.Graph) bool {
 		return false
 	}
 	for n := range g.Nodes() {
-		if _, why := plan(n); why != nil {
+		if _, why := m.caps.plan(n); why != nil {
 			m.why = why
 			return false
 		}

@@ -23,6 +23,8 @@ type builder struct {
 	g        *ir.Graph
 	n        *ir.Node // at hand
 	err      error
+	caps     Caps
+	fuse     bool // chains become kernels
 	bindings map[string]ir.Binding
 
 	tensors []*tensor
@@ -78,9 +80,9 @@ type castKey struct {
 	d ops.DType
 }
 
-func newBuilder(g *ir.Graph) *builder {
+func newBuilder(g *ir.Graph, caps Caps) *builder {
 	b := &builder{
-		g: g, bindings: g.Bindings(), of: map[*ir.Value]uint32{}, consts: map[string]uint32{}, vids: map[*ir.Value]mlx.Vid{}, transposes: map[uint32]mlx.Tid{}, flags: map[uint32]*mlx.IntOrVid{},
+		g: g, caps: caps, bindings: g.Bindings(), of: map[*ir.Value]uint32{}, consts: map[string]uint32{}, vids: map[*ir.Value]mlx.Vid{}, transposes: map[uint32]mlx.Tid{}, flags: map[uint32]*mlx.IntOrVid{},
 		init: &chain{},
 	}
 	b.push(&chain{})
@@ -438,6 +440,16 @@ func (b *builder) build(ctx context.Context) error {
 }
 
 func (b *builder) nodes(ctx context.Context, g *ir.Graph) {
+	var chains map[*ir.Node][]*ir.Node
+	inChain := map[*ir.Node]bool{}
+	if b.fuse {
+		chains = chainsIn(g)
+		for _, nodes := range chains {
+			for _, n := range nodes {
+				inChain[n] = true
+			}
+		}
+	}
 	for n := range g.Nodes() {
 		if b.err == nil {
 			b.err = ctx.Err()
@@ -445,12 +457,18 @@ func (b *builder) nodes(ctx context.Context, g *ir.Graph) {
 		if b.err != nil {
 			return
 		}
-		e, why := plan(n)
+		b.n = n
+		if inChain[n] {
+			if nodes := chains[n]; nodes != nil {
+				b.chainKernel(nodes)
+			}
+			continue
+		}
+		e, why := b.caps.plan(n)
 		if why != nil {
 			b.err = why
 			return
 		}
-		b.n = n
 		e(b)
 	}
 }

@@ -5,38 +5,39 @@ import (
 	"github.com/lathe-ml/lathe/passes"
 )
 
-// Pipeline is the passes before partitioning.
-func Pipeline() passes.Pipeline {
+func pipeline(caps Caps) passes.Pipeline {
 	return passes.Pipeline{
 		passes.RejectStaticCache, passes.InlineWrappers, passes.RemoveAsserts, passes.Functionalize, passes.ExpandVmap, passes.CanonicalizeCopies, passes.RemoveDetach,
-		passes.DropoutEval, passes.RemoveNoops, passes.FuseRMSNorm, passes.ComplexToReal, passes.DCE, Decompose,
+		passes.DropoutEval, passes.RemoveNoops, passes.FuseRMSNorm, passes.ComplexToReal, passes.DCE, decompose(caps),
 		passes.RemoveNoops, passes.FoldViews, ConstFold, passes.CSE, passes.DCE,
 	}
 }
 
-// Decompose takes apart what the delegate declines whole, as long as it has another form: a kernel of the runtime beside
+// decompose takes apart what the delegate declines whole, as long as it has another form: a kernel of the runtime beside
 // the delegate would cut the region in two.
-var Decompose = passes.Pass{
-	Name: "decompose-for-mlx",
-	Doc:  "Replaces each node that the MLX delegate declines by simpler ones, one step at a time, also where a kernel takes it whole.",
-	Run: func(ctx *passes.Context, g *ir.Graph) error {
-		before := ctx.Legal
-		defer func() { ctx.Legal = before }()
-		ctx.Legal = func(n *ir.Node) *ir.Diag {
-			_, why := plan(n)
-			if why == nil {
-				return nil
+func decompose(caps Caps) passes.Pass {
+	return passes.Pass{
+		Name: "decompose-for-mlx",
+		Doc:  "Replaces each node that the MLX delegate declines by simpler ones, one step at a time, also where a kernel takes it whole.",
+		Run: func(ctx *passes.Context, g *ir.Graph) error {
+			before := ctx.Legal
+			defer func() { ctx.Legal = before }()
+			ctx.Legal = func(n *ir.Node) *ir.Diag {
+				_, why := caps.plan(n)
+				if why == nil {
+					return nil
+				}
+				if passes.HasDecomp(n.Op) && held(n) {
+					return why
+				}
+				if before != nil {
+					return before(n)
+				}
+				return passes.TableLegal(n)
 			}
-			if passes.HasDecomp(n.Op) && held(n) {
-				return why
-			}
-			if before != nil {
-				return before(n)
-			}
-			return passes.TableLegal(n)
-		}
-		return passes.Decompose.Run(ctx, g)
-	},
+			return passes.Decompose.Run(ctx, g)
+		},
+	}
 }
 
 // ConstFold leaves weights packed.

@@ -259,7 +259,7 @@ func checkBehaviour(t *testing.T, rt *Runtime, c behaviour) {
 		}
 		return program.Legal(n)
 	}}
-	if err := lower.Pipeline().Run(pc, g); err != nil {
+	if err := (lower.Backend{}).Pipeline().Run(pc, g); err != nil {
 		t.Fatal(err)
 	}
 	rep, err := partition.Partition(ctx, g, lower.Backend{})
