@@ -112,7 +112,7 @@ func (e *BugError) graphBefore(o Options) string {
 	o.Hooks, o.Progress = nil, nil
 	reached := ""
 	_ = guard("reproducing", func() error { // what fails here fails to add to the reproducer, no more
-		backend, err := backendNamed(o.Backend)
+		backend, err := o.backend()
 		if err != nil {
 			return err
 		}

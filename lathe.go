@@ -77,6 +77,10 @@ type Options struct {
 	// Pipeline replaces the backend's passes, by names; Skip leaves some out.
 	Pipeline string
 	Skip     []string
+	// Kernels is a folder of Metal kernels (see KernelStub) and FuseKernels makes one kernel of each chain of element-wise
+	// operators, for the backend mlx.
+	Kernels     string
+	FuseKernels bool
 	// Hooks watch the passes.
 	Hooks []passes.Hook
 	// Bisect switches single rewrites off, and BisectOut is where their marks go.
@@ -112,7 +116,7 @@ func Compile(ctx context.Context, o Options) (*Report, error) {
 		in := o.Inputs[0].Path
 		o.Output = strings.TrimSuffix(in, filepath.Ext(in)) + ".pte"
 	}
-	backend, err := backendNamed(o.Backend)
+	backend, err := o.backend()
 	if err != nil {
 		return nil, err
 	}
@@ -181,7 +185,7 @@ func Transform(ctx context.Context, o Options) (*Model, error) {
 	if o.Backend == "" {
 		o.Backend = DefaultBackend()
 	}
-	backend, err := backendNamed(o.Backend)
+	backend, err := o.backend()
 	if err != nil {
 		return nil, err
 	}
@@ -318,10 +322,14 @@ func PipelineFor(target string) (passes.Pipeline, error) {
 	if err != nil {
 		return nil, err
 	}
+	return pipelineOf(b), nil
+}
+
+func pipelineOf(b partition.Backend) passes.Pipeline {
 	if b == nil {
-		return program.Pipeline(), nil
+		return program.Pipeline()
 	}
-	return b.Pipeline(), nil
+	return b.Pipeline()
 }
 
 // legality tells why a node can go neither to the target nor to a kernel of the runtime as it is.
@@ -340,10 +348,11 @@ func legality(b partition.Backend) func(n *ir.Node) *ir.Diag {
 
 // pipeline is the passes that the options ask for.
 func (o Options) pipeline() (passes.Pipeline, error) {
-	p, err := PipelineFor(o.Backend)
+	b, err := o.backend()
 	if err != nil {
 		return nil, err
 	}
+	p := pipelineOf(b)
 	if o.Pipeline != "" {
 		if p, err = passes.Parse(o.Pipeline, p...); err != nil {
 			return nil, &UsageError{err}

@@ -55,7 +55,7 @@ func Verify(ctx context.Context, o VerifyOptions) (steps []Step, err error) {
 	if c.Backend == "" {
 		c.Backend = DefaultBackend()
 	}
-	backend, err := backendNamed(c.Backend)
+	backend, err := c.backend()
 	if err != nil {
 		return nil, err
 	}

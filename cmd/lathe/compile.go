@@ -45,12 +45,14 @@ type compileCmd struct {
 	PrintAfter      []string          `help:"Print the IR after a pass, or after all." placeholder:"PASS|all"`
 	Dump            string            `help:"A folder for the IR after every pass." placeholder:"DIR"`
 	VerifyEach      bool              `help:"Check the IR after every pass."`
+	Kernels         string            `help:"A folder of Metal kernels for operators, for the backend mlx; lathe kernel stub begins one." placeholder:"DIR"`
+	FuseKernels     bool              `help:"Make one Metal kernel of each chain of element-wise operators, for the backend mlx."`
 	Report          []string          `help:"Write a report; the name ends in .html, .json or .md." placeholder:"FILE" sep:"none"`
 }
 
 func (c *compileCmd) Run(e *env) error {
 	o := &e.opts
-	*o = lathe.Options{Output: c.Out, ExternalWeights: c.ExternalWeights, Pipeline: c.Pipeline, Skip: c.Skip}
+	*o = lathe.Options{Output: c.Out, ExternalWeights: c.ExternalWeights, Pipeline: c.Pipeline, Skip: c.Skip, Kernels: c.Kernels, FuseKernels: c.FuseKernels}
 	if err := c.options(o); err != nil {
 		return err
 	}

@@ -33,6 +33,7 @@ type cli struct {
 	Run        runCmd        `cmd:"" help:"Run a program on inputs, in the reference engine or in the stock runtime."`
 	Verify     verifyCmd     `cmd:"" help:"Evaluate a program at every step of a compile and name the first that differs."`
 	Opt        optCmd        `cmd:"" help:"Run passes over a program and print the IR."`
+	Kernel     kernelCmd     `cmd:"" help:"Write Metal kernels for operators that the MLX delegate lacks."`
 	Ops        opsCmd        `cmd:"" help:"List the operators that Lathe knows, or tell all about one."`
 	Passes     passesCmd     `cmd:"" help:"List the passes, or the pipeline of a backend with the reasons for its order."`
 	Completion completionCmd `cmd:"" help:"Print a completion script for a shell."`
