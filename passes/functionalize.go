@@ -367,6 +367,10 @@ func pureTwin(b *ir.Builder, n *ir.Node) (written map[int]*ir.Value, results []*
 		rows = op.AtenUnsqueezeDefault(b, rows, ir.Int(1))
 		written[1] = op.AtenIndexPutDefault(b, cache, ir.Refs(rows, idx), value)
 		return written, []*ir.Value{dummy(b, n)}, ""
+	case "mlx.gated_delta_rule":
+		y, last := deltaRule(b, n)
+		written[5] = last
+		return written, []*ir.Value{y}, ""
 	case "mlx.kv_cache_update":
 		v, why := ringUpdate(b, n)
 		written[0] = v
@@ -476,6 +480,31 @@ func writeRange(b *ir.Builder, dst, src *ir.Value, dim int, start ir.Arg) *ir.Va
 	}
 	end := sym.Add(st, src.Type.Shape[dim])
 	return op.AtenSliceScatterDefault(b, dst, src, op.KW("dim", ir.Int(int64(dim))), op.KW("start", ir.SymInt(st)), op.KW("end", ir.SymInt(end)))
+}
+
+// deltaRule is mlx::gated_delta_rule as the pure llama::gated_delta_rule, which has heads before time and the state the
+// other way round.
+func deltaRule(b *ir.Builder, n *ir.Node) (y, last *ir.Value) {
+	q, k, v := n.In(0), n.In(1), n.In(2)
+	heads := v.Type.Shape[2]
+	swap := func(x *ir.Value, dims ...int64) *ir.Value {
+		if x == nil {
+			return nil
+		}
+		return op.AtenPermuteDefault(b, x, ir.Ints(dims...))
+	}
+	forHeads := func(x *ir.Value) *ir.Value {
+		if !x.Type.Shape[2].Equal(heads) {
+			x = op.AtenRepeatInterleaveSelfInt(b, x, ir.SymInt(sym.FloorDiv(heads, x.Type.Shape[2])), op.KW("dim", ir.Int(2)))
+		}
+		return swap(x, 0, 2, 1, 3)
+	}
+	state := swap(n.In(5), 0, 1, 3, 2)
+	m := op.LlamaGatedDeltaRuleDefault(b, forHeads(q), forHeads(k), swap(v, 0, 2, 1, 3), swap(n.In(3), 0, 2, 1), swap(n.In(4), 0, 2, 1), state)
+	if m == nil {
+		return nil, nil
+	}
+	return swap(m.Outs[0], 0, 2, 1, 3), swap(m.Outs[1], 0, 1, 3, 2)
 }
 
 // ringUpdate is mlx::kv_cache_update: a range, or with a ring size places that wrap around.

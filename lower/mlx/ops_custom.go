@@ -17,6 +17,7 @@ var customRules = map[ops.ID]rule{
 	ops.MlxMoeScatterOutputsDefault:   moeScatter,
 	ops.MlxSampleDefault:              sample,
 	ops.KvcacheUpdateAndAttendDefault: updateAndAttend,
+	ops.LlamaGatedDeltaRuleDefault:    deltaRule,
 	ops.LlamaCustomSdpaDefault:        llamaSdpa,
 	ops.MlxTqNormDefault:              tqNorm,
 	ops.MlxTq4CompressDefault:         tqCompress,
@@ -404,5 +405,54 @@ func tqDequant(m *match) emit {
 		b.emit(&mlx.ReshapeNode{X: both, Out: flat, Shape: b.viewShape(shape)})
 		take(b, b.in(table), flat, centers, 0)
 		b.emit(mulNode(b.cast(centers, d), b.inAs(norms, d), b.out(0)))
+	}
+}
+
+// deltaRule runs the gated delta rule as a scan over time: the state decays, is corrected by what it predicts wrong, and is
+// read.
+func deltaRule(m *match) emit {
+	q, k, v, g, beta, state := m.in(0), m.in(1), m.in(2), m.in(3), m.in(4), m.in(5)
+	if g.Type.Rank() != 3 || state.Type.Rank() != 4 || !q.Type.Shape[1].Equal(state.Type.Shape[1]) || !k.Type.Shape[1].Equal(state.Type.Shape[1]) {
+		return m.no("heads of queries, keys and state that differ, or decays of another form")
+	}
+	if m.n.Graph().Root().Syms.Range(q.Type.Shape[2]).Min < 1 {
+		return m.no("no step at all, perhaps")
+	}
+	d := state.Type.DType
+	return func(b *builder) {
+		node := &mlx.ScanNode{ScanAxis: 2}
+		s := b.outAs(1, d)
+		b.emit(&mlx.IdCopyNode{X: b.in(state), Out: s})
+		y := b.outAs(0, d)
+		node.Carry, node.Outputs = []mlx.Tid{s}, []mlx.Tid{y}
+		var at [5]mlx.Tid
+		for i, x := range []*ir.Value{q, k, v, g, beta} {
+			at[i] = b.temp(d)
+			node.Originals, node.Sliced = append(node.Originals, b.inAs(x, d)), append(node.Sliced, at[i])
+		}
+		node.BodyChainIdx = int32(b.inside(func() {
+			wide := func(x mlx.Tid, axes ...int32) mlx.Tid {
+				for _, a := range axes {
+					t := b.temp(d)
+					b.emit(&mlx.ExpandDimsNode{X: x, Out: t, Axis: a})
+					x = t
+				}
+				return x
+			}
+			two := func(f binaryNode, x, y mlx.Tid) mlx.Tid {
+				t := b.temp(d)
+				b.emit(f(x, y, t))
+				return t
+			}
+			decayed := two(mulNode, s, wide(at[3], -1, -1))
+			key := wide(at[1], -1)
+			predicted := b.temp(d)
+			b.emit(sumNode(two(mulNode, decayed, key), predicted, []int32{2}, false))
+			delta := two(mulNode, two(subNode, at[2], predicted), wide(at[4], -1))
+			next := two(addNode, decayed, two(mulNode, key, wide(delta, -2)))
+			b.emit(sumNode(two(mulNode, next, wide(at[0], -1)), y, []int32{2}, false))
+			b.emit(&mlx.IdCopyNode{X: next, Out: s})
+		}))
+		b.emit(node)
 	}
 }

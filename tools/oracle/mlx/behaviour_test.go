@@ -32,7 +32,9 @@ type behaviour struct {
 	sizes []int64
 	// regions is how many there are, one where it is zero; outside how many nodes are in none.
 	regions, outside int
-	also             func(t *testing.T, g *fbmlx.MLXGraph)
+	// raw leaves mutation in the text for the passes to take out.
+	raw  bool
+	also func(t *testing.T, g *fbmlx.MLXGraph)
 }
 
 const sdpaHead = "aten.scaled_dot_product_attention"
@@ -168,6 +170,12 @@ graph @forward(%x: f32[s0, 3] user) -> (%2, %3) {
     %5 = aten.sin(%4): f32[3]
   }, [%h], [%x], [%w]): f32[3], f32[4, 3]
 }`},
+	{name: "the gated delta rule keeps its state", raw: true, nodes: "Scan 1", src: `graph @forward(%q: f32[1, 5, 2, 4] user, %v: f32[1, 5, 4, 3] user, %g: f32[1, 5, 4] user, %b: f32[1, 5, 4] user, %s: f32[1, 4, 3, 4] buffer "s" = [` +
+		strings.TrimSuffix(strings.Repeat("0.5, ", 48), ", ") + `]) -> (%3) {
+  %1 = aten.sigmoid(%g): f32[1, 5, 4]
+  %2 = aten.sigmoid(%b): f32[1, 5, 4]
+  %3 = mlx.gated_delta_rule(%q, %q, %v, %1, %2, %s): f32[1, 5, 4, 3]
+}`},
 	{name: "a map", nodes: "Scan 1", src: `graph @forward(%x: f32[4, 3] user, %w: f32[3] user) -> (%1) {
   %1 = higher_order.map_impl(graph @step(%b: f32[3] operand, %c: f32[3] operand) -> (%2) {
     %2 = aten.mul.Tensor(%b, %c): f32[3]
@@ -252,6 +260,9 @@ func f32Append(x *etrt.Tensor, f float32) *etrt.Tensor {
 func checkBehaviour(t *testing.T, rt *Runtime, c behaviour) {
 	ctx := context.Background()
 	g, ref := parse(t, c.src), parse(t, c.src)
+	if c.raw {
+		g.Stage, ref.Stage = ops.StageAten, ops.StageAten
+	}
 	caps := lower.Caps{}
 	pc := &passes.Context{Target: "mlx", Hooks: []passes.Hook{passes.VerifyHook()}, Legal: func(n *ir.Node) *ir.Diag {
 		if _, d := caps.Match(n); d == nil {
