@@ -207,8 +207,10 @@ func (d *Decomp) pow(x, y any) *ir.Value {
 }
 
 func (d *Decomp) and(x, y *ir.Value) *ir.Value { return d.v(op.AtenLogicalAndDefault(d.Builder, x, y)) }
-func (d *Decomp) or(x, y *ir.Value) *ir.Value  { return d.v(op.AtenLogicalOrDefault(d.Builder, x, y)) }
-func (d *Decomp) not(x *ir.Value) *ir.Value    { return d.v(op.AtenLogicalNotDefault(d.Builder, x)) }
+
+func (d *Decomp) or(x, y *ir.Value) *ir.Value { return d.v(op.AtenLogicalOrDefault(d.Builder, x, y)) }
+
+func (d *Decomp) not(x *ir.Value) *ir.Value { return d.v(op.AtenLogicalNotDefault(d.Builder, x)) }
 
 func (d *Decomp) neg(x *ir.Value) *ir.Value     { return d.v(op.AtenNegDefault(d.Builder, x)) }
 func (d *Decomp) abs(x *ir.Value) *ir.Value     { return d.v(op.AtenAbsDefault(d.Builder, x)) }
@@ -455,11 +457,6 @@ func with(shape []sym.Expr, dim int, k sym.Expr) []sym.Expr {
 	out := append([]sym.Expr(nil), shape...)
 	out[dim] = k
 	return out
-}
-
-// without is shape without dimension dim.
-func without(shape []sym.Expr, dim int) []sym.Expr {
-	return append(append([]sym.Expr(nil), shape[:dim]...), shape[dim+1:]...)
 }
 
 // insert is shape with a dimension of size k before dim.

@@ -37,11 +37,10 @@ type mapped struct {
 }
 
 type vmapper struct {
-	ctx   *Context
-	g     *ir.Graph
-	of    map[*ir.Value]*mapped
-	stack []int64
-	dead  []*ir.Node
+	ctx  *Context
+	g    *ir.Graph
+	of   map[*ir.Value]*mapped
+	dead []*ir.Node
 }
 
 func (m *vmapper) run() error {

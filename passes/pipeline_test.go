@@ -131,9 +131,20 @@ func TestMatcher(t *testing.T) {
 		id      uint64
 		on      bool
 	}{
-		{"", 5, true}, {"y", 5, true}, {"n", 5, false}, {"!y", 5, false}, {"!n", 5, true},
-		{"01", 5, true}, {"01", 7, false}, {"x5", 0x15, true}, {"x15", 0x25, false},
-		{"1+0", 4, true}, {"y-01", 5, false}, {"y-01", 6, true}, {"1-11", 3, false}, {"1-11+111", 7, true},
+		{"", 5, true},
+		{"y", 5, true},
+		{"n", 5, false},
+		{"!y", 5, false},
+		{"!n", 5, true},
+		{"01", 5, true},
+		{"01", 7, false},
+		{"x5", 0x15, true},
+		{"x15", 0x25, false},
+		{"1+0", 4, true},
+		{"y-01", 5, false},
+		{"y-01", 6, true},
+		{"1-11", 3, false},
+		{"1-11+111", 7, true},
 	} {
 		m, err := passes.ParseMatcher(tt.pattern)
 		if err != nil || m.Enabled(tt.id) != tt.on {
