@@ -155,17 +155,28 @@ func decompUnsqueeze(d *Decomp) []*ir.Value { return d.reshaped() }
 
 // decompAsStrided picks elements of the flat input by places that the strides give.
 func decompAsStrided(d *Decomp) []*ir.Value {
-	x := d.in(0)
-	sizes, okS := d.named("size").ExprList()
-	st, okT := d.named("stride").ExprList()
-	if !okS || !okT || len(sizes) != len(st) || !x.Type.Contiguous() {
+	if !d.in(0).Type.Contiguous() {
 		return nil
 	}
-	off := sym.Const(0)
-	if e, ok := d.named("storage_offset").Expr(); ok {
-		off = e
+	return d.strided(d.in(0))
+}
+
+// strided is what as_strided shows of x, whose elements lie in memory in order.
+func (d *Decomp) strided(x *ir.Value) []*ir.Value {
+	sizes, st, off, ok := d.stridedArgs()
+	if !ok {
+		return nil
 	}
 	return one(d.view(d.take(d.view(x, x.Type.Numel()), 0, d.places(sizes, st, off)), sizes...))
+}
+
+func (d *Decomp) stridedArgs() (sizes, st []sym.Expr, off sym.Expr, ok bool) {
+	sizes, okS := d.named("size").ExprList()
+	st, okT := d.named("stride").ExprList()
+	if e, isExpr := d.named("storage_offset").Expr(); isExpr {
+		off = e
+	}
+	return sizes, st, off, okS && okT && len(sizes) == len(st)
 }
 
 // places is the flat list of offsets of a strided tensor's elements.
@@ -194,19 +205,20 @@ func (d *Decomp) places(sizes, strides []sym.Expr, off sym.Expr) *ir.Value {
 }
 
 func decompAsStridedScatter(d *Decomp) []*ir.Value {
-	x, src := d.in(0), d.in(1)
-	sizes, okS := d.named("size").ExprList()
-	st, okT := d.named("stride").ExprList()
-	if !okS || !okT || len(sizes) != len(st) || !x.Type.Contiguous() {
+	if !d.in(0).Type.Contiguous() {
 		return nil
 	}
-	off := sym.Const(0)
-	if e, ok := d.named("storage_offset").Expr(); ok {
-		off = e
+	return d.stridedWrite(d.in(0), d.in(1))
+}
+
+// stridedWrite is x with src in the places that as_strided shows.
+func (d *Decomp) stridedWrite(x, src *ir.Value) []*ir.Value {
+	sizes, st, off, ok := d.stridedArgs()
+	if !ok {
+		return nil
 	}
-	flat := d.view(x, x.Type.Numel())
 	p := d.places(sizes, st, off)
-	y := d.v(op.AtenIndexPutDefault(d.Builder, flat, ir.Refs(p), d.view(src, src.Type.Numel())))
+	y := d.v(op.AtenIndexPutDefault(d.Builder, d.view(x, x.Type.Numel()), ir.Refs(p), d.view(src, src.Type.Numel())))
 	return one(d.view(y, x.Type.Shape...))
 }
 

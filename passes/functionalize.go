@@ -48,6 +48,8 @@ type viewOf struct {
 	// cur is the value after generation gen.
 	cur *ir.Value
 	gen int
+	// shown is the type of what parent was when the view was taken.
+	shown ir.Type
 	// unsure is set where it is not known whether this shares parent's storage or is a copy.
 	unsure bool
 }
@@ -230,22 +232,87 @@ func (f *functionalizer) node(n *ir.Node) error {
 	if viewKindOf(n) == notView {
 		return f.readCurrent(n)
 	}
+	// Whether memory is shared is told by the strides that the program had, not by those of values made anew.
 	shown := make([]*ir.Value, len(n.Outs))
+	aliases, sures := make([]bool, len(n.Outs)), make([]bool, len(n.Outs))
 	for i := range n.Outs {
 		shown[i] = viewed(n, i)
+		aliases[i], sures[i] = mayAlias(n, i)
 	}
 	if err := f.readCurrent(n); err != nil {
 		return err
 	}
 	for i, o := range n.Outs {
-		alias, sure := mayAlias(n, i)
+		alias, sure := aliases[i], sures[i]
 		if shown[i] == nil || !o.Type.IsTensor() || sure && !alias {
 			continue
 		}
 		p := f.viewOf(shown[i])
-		f.views[o] = &viewOf{s: p.s, parent: p, n: n, i: i, cur: o, gen: p.s.gen, unsure: !sure}
+		if viewKindOf(n) == viewStrided {
+			return f.strided(n, p)
+		}
+		f.views[o] = &viewOf{s: p.s, parent: p, n: n, i: i, cur: o, gen: p.s.gen, shown: shown[i].Type, unsure: !sure}
 	}
 	return nil
+}
+
+// strided replaces as_strided, which alone of all operators counts in memory, by picking elements of the whole storage.
+func (f *functionalizer) strided(n *ir.Node, p *viewOf) error {
+	shown := p
+	whole := p
+	for whole.parent != nil {
+		whole = whole.parent
+	}
+	off := n.ArgNamed("storage_offset")
+	if off.IsNone() {
+		e, ok := f.offset(shown)
+		if !ok {
+			f.ctx.Report(n.Diag("alias", "counts in the memory of a tensor whose place in it cannot be told", "give as_strided a storage_offset"))
+			return nil
+		}
+		off = ir.SymInt(e)
+	}
+	if !whole.s.root.Type.Contiguous() {
+		f.ctx.Report(n.Diag("alias", "counts in the memory of a tensor that is not contiguous", "make the tensor contiguous before as_strided"))
+		return nil
+	}
+	n.SetArg(n.Info().ArgIndex("storage_offset"), off)
+	if whole.s.root.Input != nil && whole.s.gen == 0 {
+		// An input stays as it lies in memory whatever passes do.
+		n.SetArg(0, ir.RefAny(whole.s.root))
+		f.views[n.Out()] = &viewOf{s: whole.s, parent: whole, n: n, cur: n.Out()}
+		return nil
+	}
+	// Made like any other view of a storage that has changed.
+	f.views[n.Out()] = &viewOf{s: whole.s, parent: whole, n: n, gen: -1}
+	f.dead = append(f.dead, n)
+	f.ctx.changes++
+	return nil
+}
+
+// offset is where a view begins in its storage, in elements.
+func (f *functionalizer) offset(w *viewOf) (sym.Expr, bool) {
+	if w.parent == nil {
+		return sym.Const(0), true
+	}
+	e, ok := f.offset(w.parent)
+	if !ok {
+		return e, false
+	}
+	st := strides(w.shown)
+	switch viewKindOf(w.n) {
+	case viewSame, viewShape, viewPermute, viewExpand:
+		return e, true
+	case viewSlice:
+		dim, start, _, _, ok := sliceOf(w.n, w.i)
+		return sym.Add(e, sym.Mul(start, st[dim])), ok
+	case viewSelect:
+		dim, index, ok := selectOf(w.n, w.i)
+		return sym.Add(e, sym.Mul(index, st[dim])), ok
+	case viewStrided:
+		return w.n.ArgNamed("storage_offset").Expr()
+	}
+	return e, false
 }
 
 // mutation replaces an in-place operator.

@@ -509,6 +509,11 @@ func applyView(b *ir.Builder, n *ir.Node, i int, x *ir.Value) *ir.Value {
 		}
 	case viewExpand:
 		return op.AtenExpandDefault(b, x, shapeArg(n.Outs[i]))
+	case viewStrided:
+		d := &Decomp{Builder: b, N: n}
+		if vs := d.protect(func() []*ir.Value { return d.strided(x) }); vs != nil {
+			return vs[0]
+		}
 	}
 	if len(n.Outs) != 1 || n.Arg(0).Kind() == ir.ArgList {
 		b.Fail(fmt.Errorf("%s cannot be built again", n.OpName()))
@@ -563,7 +568,11 @@ func writeView(b *ir.Builder, n *ir.Node, i int, before, w *ir.Value) (after *ir
 		}
 		return nil, "several of its elements are one in memory"
 	case viewStrided:
-		return op.AtenAsStridedScatterDefault(b, before, w, n.ArgNamed("size"), n.ArgNamed("stride"), op.KW("storage_offset", n.ArgNamed("storage_offset"))), ""
+		d := &Decomp{Builder: b, N: n}
+		if vs := d.protect(func() []*ir.Value { return d.stridedWrite(before, w) }); vs != nil {
+			return vs[0], ""
+		}
+		return nil, "its sizes or strides are not known"
 	case viewDType:
 		return op.AtenViewDtype(b, w, ir.DTypeArg(before.Type.DType)), ""
 	case viewReal:
