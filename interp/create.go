@@ -105,6 +105,9 @@ func evalArange(c *Call) ([]Value, error) {
 		return one(fromInts(d, []int64{n}, v))
 	}
 	a, b, s := mustFloat(start), mustFloat(end), mustFloat(step)
+	if d == ops.Int64 && c.base() == "arange" {
+		a, b, s = math.Trunc(a), math.Trunc(b), math.Trunc(s)
+	}
 	if s == 0 || s > 0 && b < a || s < 0 && b > a || math.IsNaN(a+b+s) || math.IsInf(a, 0) || math.IsInf(b, 0) {
 		fail("arange from %v to %v in steps of %v", a, b, s)
 	}

@@ -701,8 +701,12 @@ func evalSumToSize(c *Call) ([]Value, error) {
 			fail("sum_to_size of shape %v to %v", t.Sizes, sizes)
 		}
 	}
-	if !any {
-		return one(alias(t))
+	d := t.DType
+	if classOf(d) == classInt && (any || len(sizes) == 0) {
+		d = ops.Int64
 	}
-	return one(fold(t, in, true, t.DType, "sum").withSizes(sizes...))
+	if !any {
+		return one(alias(cast(t, d)))
+	}
+	return one(fold(t, in, true, d, "sum").withSizes(sizes...))
 }

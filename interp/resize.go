@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/lathe-ml/lathe/ops"
 )
 
 // tapWeights says how one output place of a dimension is made: from places with weights.
@@ -193,7 +195,11 @@ func evalUpsample(c *Call) ([]Value, error) {
 		}
 	}
 	v, sizes := t.floats(), slices.Clone(t.Sizes)
-	for k := range nd {
+	for i := range nd {
+		k := i
+		if t.DType == ops.Uint8 {
+			k = nd - 1 - i
+		}
 		if out[k] <= 0 || space[k] <= 0 {
 			fail("resizing %v to %v", space, out)
 		}
@@ -205,6 +211,10 @@ func evalUpsample(c *Call) ([]Value, error) {
 		}
 		v = resample(v, sizes, 2+k, taps)
 		sizes[2+k] = out[k]
+		if t.DType == ops.Uint8 {
+			// torch resizes images a dimension at a time, the last one first, and rounds to bytes after each.
+			v = mapSlice(v, func(x float64) float64 { return math.Floor(min(max(x, 0), 255) + 0.5) })
+		}
 	}
 	return one(fromFloats(t.DType, sizes, slices.Clone(v)))
 }

@@ -370,15 +370,21 @@ func pad(t *Tensor, ps []int64, mode string, value Value) *Tensor {
 		if out < 0 || n == 0 && out > 0 {
 			fail("padding %v of shape %v", ps, t.Sizes)
 		}
-		if mode == "circular" && (ps[i] > n || ps[i+1] > n) {
-			fail("circular padding is larger than the dimension of %d", n)
+		before := ps[i]
+		if mode == "circular" {
+			if ps[i] > n || ps[i+1] > n {
+				fail("circular padding is larger than the dimension of %d", n)
+			}
+			// What is cut off does not come back on the other side.
+			t = slice(t, d, max(0, -before), n-max(0, -ps[i+1]), 1)
+			n, before = t.Sizes[d], max(0, before)
 		}
 		if mode == "reflect" && (ps[i] >= n || ps[i+1] >= n) {
 			fail("reflection padding is not smaller than the dimension of %d", n)
 		}
 		idx := make([]int64, out)
 		for k := range idx {
-			idx[k] = padIndex(mode, int64(k)-ps[i], n)
+			idx[k] = padIndex(mode, int64(k)-before, n)
 		}
 		t = indexRows(t, d, idx)
 	}
@@ -787,6 +793,9 @@ func evalTileCrop(c *Call) ([]Value, error) {
 func evalDiff(c *Call) ([]Value, error) {
 	t := c.T(0)
 	d := dim(c.intOr(2, -1), t.Rank())
+	if c.intOr(1, 1) == 0 {
+		return one(compactCopy(t))
+	}
 	parts := []*Tensor{t}
 	if p := c.optT(3); p != nil {
 		parts = slices.Insert(parts, 0, p)

@@ -551,6 +551,8 @@ func fromFloats(d DType, sizes []int64, v []float64) *Tensor {
 	t := NewTensor(d, sizes...)
 	checkCount(t, len(v))
 	switch d {
+	case ops.Float64:
+		copy(flat[float64](t), v)
 	case ops.Float32:
 		o := flat[float32](t)
 		for i, x := range v {

@@ -30,6 +30,10 @@ const (
 	FaultScalarRange = "scalar-range"
 	// FaultRank0: a 0-d operand with a dimension given is refused or aborts the process.
 	FaultRank0 = "rank-0"
+	// FaultVector: operands of fewer than two dimensions are refused.
+	FaultVector = "vector"
+	// FaultBounds: bools are refused, and integers are computed with the fractions of the bounds.
+	FaultBounds = "bounds"
 	// FaultRankOver4: only operands of three or four dimensions.
 	FaultRankOver4 = "rank-over-4"
 	// FaultNoDims: leaving out the dimensions is refused.
@@ -44,6 +48,8 @@ const (
 	FaultNonBlocking = "non-blocking"
 	// FaultNoResize: results keep the size they were planned with, so that a smaller actual size is refused.
 	FaultNoResize = "no-resize"
+	// FaultHalfSum: half precision sums in half precision, where torch sums in float32.
+	FaultHalfSum = "half-sum"
 	// FaultHost: copies between host buffers are refused.
 	FaultHost = "host"
 )

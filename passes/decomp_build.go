@@ -267,6 +267,33 @@ func (d *Decomp) opmath(x *ir.Value) *ir.Value {
 	return x
 }
 
+// widened is the node in float32 where its operands are of a half type, nil elsewhere.
+func (d *Decomp) widened() []*ir.Value {
+	half := func(t ir.DType) bool { return t == ops.Float16 || t == ops.BFloat16 }
+	args := make([]ir.Arg, d.N.NumArgs())
+	some := false
+	for i, a := range d.N.Args() {
+		args[i] = a
+		if v := a.Value(); v != nil && v.Type.IsTensor() && half(v.Type.DType) {
+			args[i], some = ir.Ref(d.cast(v, ops.Float32)), true
+		}
+		if t, ok := a.DType(); ok && half(t) {
+			args[i] = ir.DTypeArg(ops.Float32)
+		}
+	}
+	if !some {
+		return nil
+	}
+	n := op.New(d.Builder, d.N.Op, args)
+	outs := append([]*ir.Value(nil), d.outs(n)...)
+	for i, o := range d.N.Outs {
+		if o.Type.IsTensor() {
+			outs[i] = d.cast(outs[i], o.Type.DType)
+		}
+	}
+	return outs
+}
+
 // back converts a result computed in opmath to the type of the node's first result.
 func (d *Decomp) back(x *ir.Value) []*ir.Value { return one(d.cast(x, d.N.Out().Type.DType)) }
 

@@ -100,6 +100,9 @@ func decompConvPadding(d *Decomp) []*ir.Value {
 // decompConvolution makes a three-dimensional convolution of two-dimensional ones, one for each place of the kernel along
 // depth.
 func decompConvolution(d *Decomp) []*ir.Value {
+	if vs := d.widened(); vs != nil {
+		return vs
+	}
 	x, w := d.in(0), d.in(1)
 	if w.Type.Rank() != 5 {
 		return nil

@@ -68,6 +68,38 @@ func decompArange(d *Decomp) []*ir.Value {
 	return one(d.v(op.AtenArangeStartStep(d.Builder, start, d.named("end"), op.KW("step", step), op.KW("dtype", ir.DTypeArg(d.N.Out().Type.DType)))))
 }
 
+// decompArangeStep makes integers of the bounds where the result holds integers, and numbers of bools. torch drops the
+// fractions of the start and the step, and has counted the elements then.
+func decompArangeStep(d *Decomp) []*ir.Value {
+	t := d.N.Out().Type
+	bound := map[string]ir.Arg{}
+	some := false
+	for _, name := range []string{"start", "end", "step"} {
+		a := d.named(name)
+		f, isFloat := a.Float()
+		b, isBool := a.Bool()
+		switch {
+		case a.Kind() == ir.ArgBool && isBool:
+			some, a = true, ir.Int(0)
+			if b {
+				a = ir.Int(1)
+			}
+		case a.Kind() == ir.ArgFloat && isFloat && !t.DType.IsFloat():
+			some, a = true, ir.Int(int64(f))
+		}
+		bound[name] = a
+	}
+	start, okStart := bound["start"].Int()
+	step, okStep := bound["step"].Int()
+	if n, ok := t.Shape[0].IsConst(); ok && okStart && okStep && !t.DType.IsFloat() {
+		bound["end"] = ir.Int(start + n*step)
+	}
+	if !some {
+		return nil
+	}
+	return one(d.v(op.AtenArangeStartStep(d.Builder, bound["start"], bound["end"], op.KW("step", bound["step"]), op.KW("dtype", ir.DTypeArg(t.DType)))))
+}
+
 func decompRange(d *Decomp) []*ir.Value {
 	t := d.N.Out().Type
 	i := d.cast(d.arange(t.Shape[0], ops.Int64), t.DType)

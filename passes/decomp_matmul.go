@@ -81,9 +81,21 @@ func decompMmDtype(d *Decomp) []*ir.Value {
 	return one(d.mm(a, b))
 }
 
+// factor is a factor of axpy; integers are scaled by its integer part.
+func (d *Decomp) factor(name string) ir.Arg {
+	a := d.named(name)
+	if f, ok := a.Float(); ok && kindOf(d.N.Out().Type.DType) == 1 {
+		return ir.Int(int64(f))
+	}
+	return a
+}
+
 // axpy is beta*x + alpha*y.
 func (d *Decomp) axpy(x, y *ir.Value) *ir.Value {
-	beta, alpha := d.named("beta"), d.named("alpha")
+	beta, alpha := d.factor("beta"), d.factor("alpha")
+	if !alpha.Equal(ir.Int(1)) || !beta.Equal(ir.Int(1)) {
+		x, y = d.opmathFloat(x), d.opmathFloat(y)
+	}
 	if !alpha.Equal(ir.Int(1)) {
 		y = d.mul(y, alpha)
 	}

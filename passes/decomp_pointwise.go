@@ -438,7 +438,7 @@ func decompLerp(d *Decomp) []*ir.Value {
 }
 
 func (d *Decomp) addProduct(f func(x, y any) *ir.Value) []*ir.Value {
-	x, a, b, value := d.in(0), d.in(1), d.in(2), d.N.Arg(3)
+	x, a, b, value := d.opmathFloat(d.in(0)), d.opmathFloat(d.in(1)), d.opmathFloat(d.in(2)), d.N.Arg(3)
 	p := f(a, b)
 	if !value.Equal(ir.Int(1)) {
 		p = d.mul(p, value)

@@ -35,10 +35,18 @@ func decompAvgPool1d(d *Decomp) []*ir.Value {
 	return one(d.squeeze(y, -2))
 }
 
+func decompAvgPool2d(d *Decomp) []*ir.Value { return d.widened() }
+
 // decompAvgPool3d averages height and width, then depth: a window's mean is the mean of its means, and the counts of
 // elements multiply.
 func decompAvgPool3d(d *Decomp) []*ir.Value {
+	if vs := d.widened(); vs != nil {
+		return vs
+	}
 	x := d.in(0)
+	if kindOf(x.Type.DType) < 2 {
+		return nil // means of means round twice
+	}
 	k, okK := d.ints("kernel_size", 3, nil)
 	s, okS := d.ints("stride", 3, k)
 	p, okP := d.ints("padding", 3, nil)

@@ -306,12 +306,13 @@ func decompKthvalue(d *Decomp) []*ir.Value {
 	return d.kthResult(x, k, dim, v, i)
 }
 
+// decompQuantile reads sorted values at the places of the quantiles, between two of them as the interpolation says.
 func decompQuantile(d *Decomp) []*ir.Value {
 	x := d.in(0)
 	mode, _ := d.named("interpolation").Str()
-	t := d.N.Out().Type
-	if mode != "linear" {
-		return nil
+	out := d.N.Out().Type
+	if x.Type.Rank() == 0 {
+		return one(d.expand(x, out.Shape...))
 	}
 	dim := 0
 	if d.N.Arg(2).IsNone() {
@@ -323,27 +324,72 @@ func decompQuantile(d *Decomp) []*ir.Value {
 	if !ok || n < 1 {
 		return nil
 	}
-	var q *ir.Value
-	if f, isNum := d.N.Arg(1).Float(); isNum {
-		q = d.full(f, t.DType, one1)
-	} else {
-		q = d.vector(d.in(1))
+	if q, ok := d.N.Arg(1).Float(); ok {
+		rank := q * float64(n-1)
+		lo := int64(math.Floor(rank))
+		hi := min(lo+1, n-1)
+		frac := rank - float64(lo)
+		switch mode {
+		case "linear":
+		case "lower":
+			frac = 0
+		case "higher":
+			frac = math.Ceil(frac)
+		case "nearest":
+			frac = math.RoundToEven(rank) - float64(lo)
+		case "midpoint":
+			if frac > 0 {
+				frac = 0.5
+			}
+		default:
+			return nil
+		}
+		s := d.sorted(x, sym.Const(hi+1), dim, false)[0]
+		v := d.pickAt(s, dim, lo)
+		if frac > 0 {
+			v = d.add(v, d.mul(d.sub(d.pickAt(s, dim, hi), v), frac))
+		}
+		v, _ = d.anyNaN(x, dim, v, d.full(0, ops.Int64))
+		return one(d.view(v, out.Shape...))
 	}
-	rank := d.mul(q, float64(n-1))
+	q := d.in(1)
+	rank := d.mul(d.view(q, q.Type.Numel()), float64(n-1))
 	lo := d.floor(rank)
+	frac := d.sub(rank, lo)
+	switch mode {
+	case "linear":
+	case "lower":
+		frac = d.mul(frac, 0.0)
+	case "higher":
+		frac = d.cast(d.gt(frac, 0.0), x.Type.DType)
+	case "nearest":
+		frac = d.sub(d.v(op.AtenRoundDefault(d.Builder, rank)), lo)
+	case "midpoint":
+		frac = d.mul(d.cast(d.gt(frac, 0.0), x.Type.DType), 0.5)
+	default:
+		return nil
+	}
 	s := d.sorted(x, sym.Const(n), dim, false)[0]
-	a := d.take(s, dim, d.cast(lo, ops.Int64))
-	b := d.take(s, dim, d.cast(d.min(d.add(lo, 1.0), float64(n-1)), ops.Int64))
-	shape := make([]sym.Expr, x.Type.Rank())
-	for i := range shape {
+	r := x.Type.Rank()
+	perm := []int{dim}
+	shape := ir.Consts(make([]int64, r)...)
+	shape[0] = q.Type.Numel()
+	for i := range r {
+		if i != dim {
+			perm = append(perm, i)
+		}
+	}
+	for i := 1; i < r; i++ {
 		shape[i] = one1
 	}
-	shape[dim] = q.Type.Shape[0]
-	v := d.add(a, d.mul(d.sub(b, a), d.view(d.sub(rank, lo), shape...)))
-	v = d.where(d.any(d.isNaN(x), true, dim), math.NaN(), v)
-	// Several quantiles come first.
-	perm := append([]int{dim}, otherDims(x.Type.Rank(), []int{dim})...)
-	return one(d.view(d.permute(v, perm...), t.Shape...))
+	s = d.permute(s, perm...)
+	a := d.take(s, 0, d.cast(lo, ops.Int64))
+	b := d.take(s, 0, d.cast(d.clamp(d.add(lo, 1.0), 0.0, float64(n-1)), ops.Int64))
+	step := d.mul(d.sub(b, a), d.view(frac, shape...))
+	v := d.where(d.expand(d.view(d.gt(frac, 0.0), shape...), a.Type.Shape...), d.add(a, step), a)
+	nan := d.any(d.isNaN(x), false, dim)
+	v = d.where(d.expand(d.unsqueeze(nan, 0), v.Type.Shape...), math.NaN(), v)
+	return one(d.view(v, out.Shape...))
 }
 
 // scan combines each element with all before it by doubling steps: an associative f needs as many as the size has bits.
@@ -387,6 +433,9 @@ func (d *Decomp) scan(dim int, state []*ir.Value, fill []ir.Arg, f func(before, 
 }
 
 func decompCumsum(d *Decomp) []*ir.Value {
+	if vs := d.widened(); vs != nil {
+		return vs
+	}
 	x := d.cast(d.in(0), d.N.Out().Type.DType)
 	if x.Type.Rank() == 0 {
 		return one(x)
@@ -589,7 +638,7 @@ func decompSumToSize(d *Decomp) []*ir.Value {
 	if len(dims) > 0 {
 		x = d.sum(x, true, dims...)
 	}
-	return one(d.view(x, out...))
+	return d.back(d.view(x, out...))
 }
 
 // extremeAt is max.dim or min.dim for element types that the kernel does not take.

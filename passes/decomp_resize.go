@@ -100,6 +100,7 @@ func (d *Decomp) resize(n int, weights func(i int, in, out int64, scale float64)
 		return nil
 	}
 	x := d.opmath(d.in(0))
+	bytes := d.in(0).Type.DType == ops.Uint8
 	r := x.Type.Rank()
 	for i := n - 1; i >= 0; i-- {
 		w, ok := d.constant("weights", x.Type.DType, []int64{in[i], out[i]}, transpose(weights(i, in[i], out[i], d.scaleOf(i, n, in[i], out[i])), out[i], in[i]))
@@ -113,6 +114,10 @@ func (d *Decomp) resize(n int, weights func(i int, in, out int64, scale float64)
 		x = d.matmul(x, w)
 		if dim != r-1 {
 			x = d.swap(x, dim, r-1)
+		}
+		if bytes {
+			// torch resizes images a dimension at a time and rounds to bytes after each.
+			x = d.floor(d.add(d.clamp(x, 0.0, 255.0), 0.5))
 		}
 	}
 	return d.back(x)
@@ -208,7 +213,7 @@ func antialiased(in, out int64, scale float64, corners bool, support float64, fi
 func decompUpsampleLinear(d *Decomp) []*ir.Value {
 	corners := boolArg(d.named("align_corners"))
 	n := d.planes()
-	if n == 2 && d.N.Op != ops.AtenUpsampleBilinear2dVec {
+	if n == 2 && d.N.Op != ops.AtenUpsampleBilinear2dVec && d.in(0).Type.DType != ops.Uint8 {
 		if scale, ok := d.kernelScales(n); ok {
 			out := d.N.Out().Type.Shape
 			return one(d.v(op.AtenUpsampleBilinear2dVec(d.Builder, d.in(0), ir.SymInts(out[len(out)-2:]...), ir.Bool(corners), scale)))
@@ -281,6 +286,9 @@ func (d *Decomp) gridPlace(g *ir.Value, size int64, padding int64, corners bool)
 
 // decompGridSampler2d samples where the kernel declines: bilinear and nearest.
 func decompGridSampler2d(d *Decomp) []*ir.Value {
+	if vs := d.widened(); vs != nil {
+		return vs
+	}
 	x, g := d.in(0), d.in(1)
 	mode, okM := d.N.Arg(2).Int()
 	padding, okP := d.N.Arg(3).Int()

@@ -315,6 +315,20 @@ func (d *Decomp) padDim(x *ir.Value, mode string, dim int, before, after sym.Exp
 	if before.IsConstValue(0) && after.IsConstValue(0) {
 		return x
 	}
+	if mode == "circular" {
+		// What is cut off does not come back on the other side.
+		start, end := sym.Const(0), n
+		if k, ok := before.IsConst(); ok && k < 0 {
+			start, before = sym.Const(-k), sym.Const(0)
+		}
+		if k, ok := after.IsConst(); ok && k < 0 {
+			end = sym.Add(n, after)
+		}
+		if !start.IsConstValue(0) || !end.Equal(n) {
+			x = d.slice(x, dim, start, end)
+			n = x.Type.Shape[dim]
+		}
+	}
 	i := d.sub(d.arange(total, ops.Int64), before)
 	last := sym.Sub(n, one1)
 	switch mode {
@@ -603,6 +617,9 @@ func decompDiff(d *Decomp) []*ir.Value {
 	if !ok {
 		return nil
 	}
+	if n == 0 {
+		return one(x)
+	}
 	dim := d.dim(2, x)
 	var parts []*ir.Value
 	for _, v := range []*ir.Value{d.N.In(3), x, d.N.In(4)} {
@@ -615,6 +632,9 @@ func decompDiff(d *Decomp) []*ir.Value {
 	}
 	for range n {
 		size := x.Type.Shape[dim]
+		if size.IsConstValue(0) {
+			break
+		}
 		a, b := d.slice(x, dim, 1, size), d.slice(x, dim, 0, sym.Sub(size, one1))
 		if x.Type.DType == ops.Bool {
 			x = d.v(op.AtenLogicalXorDefault(d.Builder, a, b))

@@ -3,8 +3,11 @@ package passes
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/lathe-ml/lathe/ir"
+	"github.com/lathe-ml/lathe/ir/op"
+	"github.com/lathe-ml/lathe/ir/sym"
 	"github.com/lathe-ml/lathe/ops"
 )
 
@@ -91,7 +94,13 @@ func (d *Decomp) protect(rule func() []*ir.Value) (vs []*ir.Value) {
 
 // decompose takes n apart until everything that comes of it is legal or has no decomposition.
 func decompose(ctx *Context, n *ir.Node, steps int) error {
-	if n.Op == ops.Unknown || ctx.legal(n) == nil {
+	if n.Op == ops.Unknown {
+		return nil
+	}
+	if ok, err := emptied(ctx, n); ok || err != nil {
+		return err
+	}
+	if ctx.legal(n) == nil {
 		return nil
 	}
 	if steps == 0 {
@@ -115,6 +124,38 @@ func decompose(ctx *Context, n *ir.Node, steps int) error {
 		m = next
 	}
 	return nil
+}
+
+// emptied makes new tensors of results that have no elements: what they are computed from says nothing about them, and
+// kernels refuse some such operands.
+func emptied(ctx *Context, n *ir.Node) (bool, error) {
+	if len(n.Outs) == 0 || !n.Info().Pure() || len(n.Graphs()) > 0 || n.Op == ops.AtenFullDefault {
+		return false, nil
+	}
+	// A sum of no products is zero; the kernels leave what was there.
+	nothing := (n.Op == ops.AtenMmDefault || n.Op == ops.AtenBmmDefault) && ir.Dim(n.In(0), -1).IsConstValue(0)
+	for _, o := range n.Outs {
+		if nothing {
+			continue
+		}
+		if !o.Type.IsTensor() || !slices.ContainsFunc(o.Type.Shape, func(e sym.Expr) bool { return e.IsConstValue(0) }) {
+			return false, nil
+		}
+		for _, e := range o.Type.Shape {
+			if _, ok := e.IsConst(); !ok {
+				return false, nil
+			}
+		}
+	}
+	b, ok := ctx.Rewrite(n, "empty")
+	if !ok {
+		return false, nil
+	}
+	vs := make([]*ir.Value, len(n.Outs))
+	for i, o := range n.Outs {
+		vs[i] = op.AtenFullDefault(b, ir.SymInts(o.Type.Shape...), zeroOf(o.Type.DType, 0), op.KW("dtype", ir.DTypeArg(o.Type.DType)))
+	}
+	return true, ctx.replace(b, n, vs...)
 }
 
 // TableLegal is the legality that the operator table alone tells: a runtime kernel that takes the element type of the first

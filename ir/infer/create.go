@@ -109,10 +109,23 @@ func (c *Call) number(name string, def int64) number {
 	return number{}
 }
 
-// steps is the number of elements from start to end in steps.
-func (c *Call) steps(start, end, step number, closed bool) sym.Expr {
+// truncated is a number known as a float without its fraction.
+func (n number) truncated() number {
+	if n.known && !n.isInt {
+		f := math.Trunc(n.f)
+		return number{isInt: true, known: true, x: sym.Const(int64(f)), f: f}
+	}
+	return n
+}
+
+// steps is the number of elements from start to end in steps. whole tells that torch drops the fractions of the three
+// before it counts.
+func (c *Call) steps(start, end, step number, closed, whole bool) sym.Expr {
 	if step.known && step.f == 0 {
 		failf("step is zero")
+	}
+	if whole {
+		start, end, step = start.truncated(), end.truncated(), step.truncated()
 	}
 	if start.known && end.known && step.known && !(start.isInt && end.isInt && step.isInt) {
 		n := (end.f - start.f) / step.f
@@ -155,7 +168,8 @@ func (c *Call) counted(closed bool) ([]ir.Type, error) {
 	if closed {
 		d = ops.Float32
 	}
-	return one(ir.TensorType(c.dtypeOr("dtype", d), c.steps(start, end, step, closed)))
+	d = c.dtypeOr("dtype", d)
+	return one(ir.TensorType(d, c.steps(start, end, step, closed, d == ops.Int64 && !closed)))
 }
 
 func inferArange(c *Call) ([]ir.Type, error) { return c.counted(false) }

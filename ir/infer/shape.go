@@ -551,6 +551,9 @@ func inferDiff(c *Call) ([]ir.Type, error) {
 		}
 	}
 	shape := append([]sym.Expr(nil), x.Shape...)
+	if c.expr("n").IsConstValue(0) {
+		return one(x) // nothing is put to it either
+	}
 	shape[d] = c.simp(sym.Max(sym.Sub(n, c.expr("n")), sym.Const(0)))
 	// The difference of two slices lies as they do.
 	return one(c.preserved(x.DType, ir.Type{DType: x.DType, Shape: shape, Strides: x.Strides}))

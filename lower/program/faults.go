@@ -100,8 +100,27 @@ var faults = map[string]func(n *ir.Node) string{
 			return ""
 		}
 		for _, name := range []string{"dim", "dimension"} {
-			if a := n.ArgNamed(name); !a.IsNone() && (a.Kind() != ir.ArgList || len(a.List()) > 0) {
+			if a := n.ArgNamed(name); !a.IsNone() && a.Kind() != ir.ArgList {
 				return "it takes no dimension of a tensor without any"
+			}
+		}
+		return ""
+	},
+	ops.FaultVector: func(n *ir.Node) string {
+		for _, i := range []int{0, 1} {
+			if x := n.In(i); x != nil && x.Type.Rank() < 2 {
+				return "it takes no vectors"
+			}
+		}
+		return ""
+	},
+	ops.FaultBounds: func(n *ir.Node) string {
+		for _, name := range []string{"start", "end", "step"} {
+			switch a := n.ArgNamed(name); {
+			case a.Kind() == ir.ArgBool:
+				return "it takes no bools"
+			case a.Kind() == ir.ArgFloat && !n.Out().Type.DType.IsFloat():
+				return "it drops the fractions of bounds too late"
 			}
 		}
 		return ""
@@ -138,6 +157,12 @@ var faults = map[string]func(n *ir.Node) string{
 		}
 		return ""
 	},
+	ops.FaultHalfSum: func(n *ir.Node) string {
+		if x := n.In(0); x != nil && (x.Type.DType == ops.Float16 || x.Type.DType == ops.BFloat16) {
+			return fmt.Sprintf("it sums %s in that precision", x.Type.DType)
+		}
+		return ""
+	},
 	ops.FaultHost: func(*ir.Node) string { return "it copies to and from other devices only" },
 }
 
@@ -153,6 +178,9 @@ func harmless(n *ir.Node, k *ops.KernelInfo, ka *ops.Arg, a ir.Arg) (ir.Arg, boo
 		return ir.Bool(false), true
 	case "dim":
 		x := n.In(0)
+		if a.Kind() == ir.ArgList && len(a.List()) > 0 && slices.Contains(k.Faults, ops.FaultRank0) && x.Type.Rank() == 0 {
+			return ir.List(), true
+		}
 		if !slices.Contains(k.Faults, ops.FaultNegativeDim) {
 			return a, false
 		}

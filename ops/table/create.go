@@ -128,6 +128,7 @@ var create = []ops.Row{
 		Interp: "evalArange",
 	},
 	{
+		Decomp: "decompArangeStep",
 		Schema: "aten::arange.start_step(Scalar start, Scalar end, Scalar step=1, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
 		Doc:    "Numbers from start to end (not included) in steps.",
 		Infer:  "inferArange",

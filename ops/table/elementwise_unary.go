@@ -902,6 +902,7 @@ var elementwiseUnary = []ops.Row{
 	},
 	{
 		Schema: "aten::conj_physical(Tensor self) -> Tensor",
+		Decomp: "decompConj",
 		Doc:    "The complex conjugate, written out.",
 		DTypes: ops.RealBool | ops.Complex,
 		Infer:  "inferUnary",

@@ -112,6 +112,7 @@ var Kernels = []ops.Kernel{
 	{
 		Schema: "aten::addmm.out(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)",
 		DTypes: ops.Real,
+		Faults: []string{ops.FaultHalfSum},
 		Notes:  "Half precision accumulates in half precision.",
 	},
 	{
@@ -146,10 +147,12 @@ var Kernels = []ops.Kernel{
 	{
 		Schema: "aten::arange.out(Scalar end, *, Tensor(a!) out) -> Tensor(a!)",
 		Out:    ops.Real,
+		Faults: []string{ops.FaultBounds},
 	},
 	{
 		Schema: "aten::arange.start_out(Scalar start, Scalar end, Scalar step=1, *, Tensor(a!) out) -> Tensor(a!)",
 		Out:    ops.Real,
+		Faults: []string{ops.FaultBounds},
 		Notes:  "Bool scalars are refused.",
 	},
 	{
@@ -189,7 +192,7 @@ var Kernels = []ops.Kernel{
 	{
 		Schema: "aten::avg_pool2d.out(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None, *, Tensor(a!) out) -> Tensor(a!)",
 		DTypes: ops.Floats | ops.Set(ops.Int64),
-		Faults: []string{ops.FaultChannelsLast},
+		Faults: []string{ops.FaultHalfSum, ops.FaultChannelsLast},
 		Notes:  "Half precision accumulates in half precision.",
 	},
 	{
@@ -272,7 +275,7 @@ var Kernels = []ops.Kernel{
 	{
 		Schema: "aten::convolution.out(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups, *, Tensor(a!) out) -> Tensor(a!)",
 		DTypes: ops.Floats | ops.Set(ops.Int64),
-		Faults: []string{ops.FaultRankOver4},
+		Faults: []string{ops.FaultHalfSum, ops.FaultRankOver4},
 		Notes:  "Half precision accumulates in half precision. Inputs of 3 or 4 dimensions only.",
 	},
 	{
@@ -299,7 +302,7 @@ var Kernels = []ops.Kernel{
 	{
 		Schema: "aten::cumsum.out(Tensor self, int dim, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)",
 		DTypes: ops.RealBool, Out: ops.Real,
-		Faults: []string{ops.FaultChannelsLast, ops.FaultRank0},
+		Faults: []string{ops.FaultHalfSum, ops.FaultChannelsLast, ops.FaultRank0},
 		Notes:  "bfloat16 accumulates in bfloat16.",
 	},
 	{
@@ -434,7 +437,7 @@ var Kernels = []ops.Kernel{
 	{
 		Schema: "aten::grid_sampler_2d.out(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners, *, Tensor(a!) out) -> Tensor(a!)",
 		DTypes: ops.Floats,
-		Faults: []string{ops.FaultChannelsLast},
+		Faults: []string{ops.FaultHalfSum, ops.FaultChannelsLast},
 		Notes:  "A NaN in the grid reads as outside; half precision computes in half precision.",
 	},
 	{
@@ -495,7 +498,7 @@ var Kernels = []ops.Kernel{
 	{
 		Schema: "aten::linear.out(Tensor input, Tensor weight, Tensor? bias=None, *, Tensor(a!) out) -> Tensor(a!)",
 		DTypes: ops.Floats,
-		Faults: []string{ops.FaultChannelsLast},
+		Faults: []string{ops.FaultVector, ops.FaultChannelsLast},
 	},
 	{
 		Schema: "aten::log.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
@@ -949,6 +952,7 @@ var Kernels = []ops.Kernel{
 	{
 		Schema: "aten::var.correction_out(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False, Tensor(a!) out) -> Tensor(a!)",
 		DTypes: ops.Floats,
+		Faults: []string{ops.FaultHalfSum},
 		Notes:  "bfloat16 accumulates in bfloat16, off by 3 %.",
 	},
 	{
@@ -959,6 +963,7 @@ var Kernels = []ops.Kernel{
 	{
 		Schema: "aten::var_mean.correction_out(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False, Tensor(a!) out0, Tensor(b!) out1) -> (Tensor(a!), Tensor(b!))",
 		DTypes: ops.Floats,
+		Faults: []string{ops.FaultHalfSum},
 		Notes:  "bfloat16 accumulates in bfloat16, off by 3 %.",
 	},
 	{

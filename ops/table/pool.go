@@ -12,6 +12,7 @@ var pool = []ops.Row{
 		Decomp: "decompAvgPool1d",
 	},
 	{
+		Decomp: "decompAvgPool2d",
 		Schema: "aten::avg_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor",
 		Doc:    "Means of windows of two dimensions.",
 		DTypes: ops.Floats | ops.Set(ops.Int64),
