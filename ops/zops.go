@@ -5418,6 +5418,7 @@ var infos = [...]Info{
 		Text:   "aten::arange.start(Scalar start, Scalar end, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
 	},
 	{
+		Decomp: true,
 		Doc:    "Numbers from start to end (not included) in steps.",
 		Kernel: "aten::arange.start_out",
 		Name:   "aten.arange.start_step",
@@ -6292,6 +6293,7 @@ var infos = [...]Info{
 	},
 	{
 		DTypes: 15424,
+		Decomp: true,
 		Doc:    "Means of windows of two dimensions.",
 		Kernel: "aten::avg_pool2d.out",
 		Name:   "aten.avg_pool2d.default",
@@ -8381,6 +8383,7 @@ var infos = [...]Info{
 	},
 	{
 		DTypes: 130174,
+		Decomp: true,
 		Doc:    "The complex conjugate, written out.",
 		Name:   "aten.conj_physical.default",
 		Schema: Schema{
@@ -32078,6 +32081,7 @@ var kernels = []KernelInfo{
 	{
 		Kernel: Kernel{
 			DTypes: 15484,
+			Faults: []string{"half-sum"},
 			Notes:  "Half precision accumulates in half precision.",
 			Schema: "aten::addmm.out(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)",
 		},
@@ -32296,6 +32300,7 @@ var kernels = []KernelInfo{
 	},
 	{
 		Kernel: Kernel{
+			Faults: []string{"bounds"},
 			Out:    15484,
 			Schema: "aten::arange.out(Scalar end, *, Tensor(a!) out) -> Tensor(a!)",
 		},
@@ -32321,6 +32326,7 @@ var kernels = []KernelInfo{
 	},
 	{
 		Kernel: Kernel{
+			Faults: []string{"bounds"},
 			Notes:  "Bool scalars are refused.",
 			Out:    15484,
 			Schema: "aten::arange.start_out(Scalar start, Scalar end, Scalar step=1, *, Tensor(a!) out) -> Tensor(a!)",
@@ -32577,7 +32583,7 @@ var kernels = []KernelInfo{
 	{
 		Kernel: Kernel{
 			DTypes: 15424,
-			Faults: []string{"channels-last"},
+			Faults: []string{"half-sum", "channels-last"},
 			Notes:  "Half precision accumulates in half precision.",
 			Schema: "aten::avg_pool2d.out(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None, *, Tensor(a!) out) -> Tensor(a!)",
 		},
@@ -33099,7 +33105,7 @@ var kernels = []KernelInfo{
 	{
 		Kernel: Kernel{
 			DTypes: 15424,
-			Faults: []string{"rank-over-4"},
+			Faults: []string{"half-sum", "rank-over-4"},
 			Notes:  "Half precision accumulates in half precision. Inputs of 3 or 4 dimensions only.",
 			Schema: "aten::convolution.out(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups, *, Tensor(a!) out) -> Tensor(a!)",
 		},
@@ -33317,7 +33323,7 @@ var kernels = []KernelInfo{
 	{
 		Kernel: Kernel{
 			DTypes: 15486,
-			Faults: []string{"channels-last", "rank-0"},
+			Faults: []string{"half-sum", "channels-last", "rank-0"},
 			Notes:  "bfloat16 accumulates in bfloat16.",
 			Out:    15484,
 			Schema: "aten::cumsum.out(Tensor self, int dim, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)",
@@ -34150,7 +34156,7 @@ var kernels = []KernelInfo{
 	{
 		Kernel: Kernel{
 			DTypes: 15360,
-			Faults: []string{"channels-last"},
+			Faults: []string{"half-sum", "channels-last"},
 			Notes:  "A NaN in the grid reads as outside; half precision computes in half precision.",
 			Schema: "aten::grid_sampler_2d.out(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners, *, Tensor(a!) out) -> Tensor(a!)",
 		},
@@ -34522,7 +34528,7 @@ var kernels = []KernelInfo{
 	{
 		Kernel: Kernel{
 			DTypes: 15360,
-			Faults: []string{"channels-last"},
+			Faults: []string{"vector", "channels-last"},
 			Schema: "aten::linear.out(Tensor input, Tensor weight, Tensor? bias=None, *, Tensor(a!) out) -> Tensor(a!)",
 		},
 		Name: "aten::linear.out",
@@ -37311,6 +37317,7 @@ var kernels = []KernelInfo{
 	{
 		Kernel: Kernel{
 			DTypes: 15360,
+			Faults: []string{"half-sum"},
 			Notes:  "bfloat16 accumulates in bfloat16, off by 3 %.",
 			Schema: "aten::var.correction_out(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False, Tensor(a!) out) -> Tensor(a!)",
 		},
@@ -37394,6 +37401,7 @@ var kernels = []KernelInfo{
 	{
 		Kernel: Kernel{
 			DTypes: 15360,
+			Faults: []string{"half-sum"},
 			Notes:  "bfloat16 accumulates in bfloat16, off by 3 %.",
 			Schema: "aten::var_mean.correction_out(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False, Tensor(a!) out0, Tensor(b!) out1) -> (Tensor(a!), Tensor(b!))",
 		},
