@@ -577,6 +577,8 @@ int serve() {
         uint32_t warmup = r.get<uint32_t>(), rounds = r.get<uint32_t>();
         body.put<uint32_t>(rounds);
         for (uint32_t i = 0; i < warmup + rounds && err == Error::Ok; i++) {
+          // The memory of inputs may have been used for something else since.
+          if (i > 0 && (err = session.set(*m, in)) != Error::Ok) break;
           auto t0 = std::chrono::steady_clock::now();
           err = m->method->execute();
           auto t1 = std::chrono::steady_clock::now();
