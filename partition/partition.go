@@ -99,6 +99,7 @@ func divide(ctx context.Context, g *ir.Graph, b Backend, rep *Report) error {
 			d.sink()
 		}
 	}
+	d.join()
 	regions := d.regions()
 	d.schedule()
 	for _, nodes := range regions {
@@ -220,6 +221,44 @@ func (d *divider) sink() {
 		if free && least > d.level[n] {
 			d.level[n] = least
 		}
+	}
+}
+
+// join moves a whole region to the first later one that reads it, or to the next, where nothing outside reads it.
+func (d *divider) join() {
+	regions := d.regions()
+	for i := len(regions) - 2; i >= 0; i-- {
+		nodes := regions[i]
+		level := d.level[nodes[0]]
+		least, free := -1, true
+		for _, n := range nodes {
+			for _, m := range d.binds {
+				free = free && m != n
+			}
+			free = free && !ordered(n)
+			for _, o := range n.Outs {
+				for _, u := range o.Users() {
+					switch l := d.level[u]; {
+					case u.IsReturn():
+					case !d.in[u]:
+						free = false
+					case l > level && (least < 0 || l < least):
+						least = l
+					}
+				}
+			}
+		}
+		if !free {
+			continue
+		}
+		if least < 0 {
+			least = d.level[regions[i+1][0]]
+		}
+		for _, n := range nodes {
+			d.level[n] = least
+		}
+		// It was the only one of its level, so that the places of those before it stay.
+		regions = d.regions()
 	}
 }
 

@@ -143,6 +143,22 @@ func TestMovesFollow(t *testing.T) {
 	}
 }
 
+// A region that only a later one reads is part of that.
+func TestRegionsJoin(t *testing.T) {
+	f := &fake{takes: "relu mul"}
+	g, rep := divide(t, f, `graph @forward(%x: f32[2] user, %y: f32[2] user) -> (%5, %6) {
+  %1 = aten.relu.default(%x): f32[2]
+  %2 = aten.mul.Tensor(%1, %1): f32[2]
+  %3 = aten.neg.default(%y): f32[2]
+  %4 = aten.mul.Tensor(%2, %3): f32[2]
+  %5 = aten.mul.Tensor(%4, %1): f32[2]
+  %6 = aten.mul.Tensor(%2, %2): f32[2]
+}`)
+	if len(rep.Regions) != 1 || rep.Regions[0].Graph.NumNodes() != 5 {
+		t.Errorf("%d regions\n%s", len(rep.Regions), text.String(g))
+	}
+}
+
 func TestStateStaysInside(t *testing.T) {
 	f := &fake{takes: "add mul", owns: true}
 	g, rep := divide(t, f, `graph @forward(%b: f32[2] buffer "b" = [1.0, 2.0], %x: f32[2] user) -> (mut %b = %1, %2) {

@@ -7,6 +7,7 @@ import (
 	"github.com/lathe-ml/lathe/ir/op"
 	"github.com/lathe-ml/lathe/ir/sym"
 	"github.com/lathe-ml/lathe/ops"
+	"github.com/lathe-ml/lathe/partition"
 	"github.com/lathe-ml/lathe/passes"
 )
 
@@ -93,7 +94,7 @@ func finiteMask(ctx *passes.Context, n *ir.Node) error {
 func finite(v *ir.Value) bool {
 	n := v.Def
 	if n == nil {
-		return false
+		return finiteConstant(v)
 	}
 	number := func(a ir.Arg) bool {
 		f, ok := a.Float()
@@ -123,3 +124,27 @@ func finite(v *ir.Value) bool {
 	}
 	return false
 }
+
+// finiteConstant looks at a mask that was computed when the program was compiled.
+func finiteConstant(v *ir.Value) bool {
+	in := partition.Weight(v)
+	if in == nil || in.Kind != ir.InputConst || in.Data.DType != ops.Float32 || in.Data.Numel() > maxMask {
+		return false
+	}
+	if _, ok := in.Data.Storage.(ir.MemStorage); !ok {
+		return false
+	}
+	fs, err := readFloats(in.Data)
+	if err != nil {
+		return false
+	}
+	for _, f := range fs {
+		if math.IsInf(float64(f), 0) || f != f {
+			return false
+		}
+	}
+	return true
+}
+
+// maxMask bounds the elements of a constant that are looked at.
+const maxMask = 1 << 20
