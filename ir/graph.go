@@ -90,6 +90,8 @@ type Graph struct {
 	InputNames []string
 	// Entry is the archive entry that the graph came from.
 	Entry string
+	// Method is, for a delegate's region, the name of the graph that it was taken from; empty otherwise.
+	Method string
 
 	head, tail *Node // sentinel-free doubly linked list; tail is ret
 	ret        *Node

@@ -328,7 +328,7 @@ func (d *divider) extract(nodes []*ir.Node, index int) *Region {
 	g := d.g
 	name := fmt.Sprintf("%s_%s_%d", g.Root().Name, d.b.Name(), index)
 	h := ir.NewGraph(name, g.Syms)
-	h.Stage, h.Entry = ops.StageBackend, g.Root().Entry
+	h.Stage, h.Entry, h.Method = ops.StageBackend, g.Root().Entry, g.Root().Name
 	r := &Region{Name: name, Graph: h, Ops: map[string]int{}}
 	inside := map[*ir.Node]bool{}
 	for _, n := range nodes {

@@ -370,14 +370,16 @@ func (b *builder) bytes(d ops.DType, sizes []int64, p []byte) mlx.Tid {
 	return b.constant(fmt.Sprintf("%s%v.%x", d, sizes, sha256.Sum256(p)), ir.NewData(d, sizes, p))
 }
 
-// weightKey is a name for the place and form of a weight's contents, the same for two that share them.
+// weightKey is a name for the place and form of a weight's contents, the same for two of a method that share them. The
+// method's name keeps apart methods of several archives, whose weights may lie at the same places; where two methods do
+// share a weight, the writer of the file finds equal bytes and stores them once.
 func weightKey(in *ir.Input) string {
-	d := in.Data
+	d, method := in.Data, in.Value.Graph().Root().Method
 	if fs, ok := d.Storage.(ir.FileStorage); ok {
 		_, off := fs.FileRange()
-		return fmt.Sprintf("@%d.%d.%d.%v.%v.%s", off, fs.Size(), d.Offset, d.Sizes, d.Strides, d.DType)
+		return fmt.Sprintf("%s@%d.%d.%d.%v.%v.%s", method, off, fs.Size(), d.Offset, d.Sizes, d.Strides, d.DType)
 	}
-	return "=" + in.Target
+	return method + "=" + in.Target
 }
 
 func contiguous(sizes []int64) []int64 {

@@ -23,14 +23,15 @@ type form struct {
 }
 
 // weightKey names the contents of a weight: the place in the archive where that is known, so that weights which share it
-// are one.
+// are one. The method's name keeps apart methods of several archives, whose weights may lie at the same places; where two
+// methods do share a weight, the writer of the file finds equal bytes and stores them once.
 func weightKey(in *ir.Input) string {
-	d := in.Data
+	d, method := in.Data, in.Value.Graph().Root().Method
 	if fs, ok := d.Storage.(ir.FileStorage); ok {
 		_, off := fs.FileRange()
-		return fmt.Sprintf("%s@%d.%d.%d.%v.%v.%s", in.Value.Graph().Root().Entry, off, fs.Size(), d.Offset, d.Sizes, d.Strides, d.DType)
+		return fmt.Sprintf("%s@%d.%d.%d.%v.%v.%s", method, off, fs.Size(), d.Offset, d.Sizes, d.Strides, d.DType)
 	}
-	return "=" + in.Target
+	return method + "=" + in.Target
 }
 
 // shaped is in's data in another form, and a name for it.

@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// The example of docs/add-an-operator.md is the code that runs: each block stands in the file named above it.
+// The example of docs/add-an-op.md is the code that runs: each block stands in the file named above it.
 func TestHowTo(t *testing.T) {
-	doc, err := os.ReadFile(filepath.Join(root, "docs", "add-an-operator.md"))
+	doc, err := os.ReadFile(filepath.Join(root, "docs", "add-an-op.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
