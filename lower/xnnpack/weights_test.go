@@ -27,7 +27,7 @@ func TestWeightKeyOfTwoArchives(t *testing.T) {
 	if key("a", 64) == key("b", 64) {
 		t.Error("two methods name different weights alike")
 	}
-	if key("a", 64) != key("a", 64) || key("a", 64) == key("a", 128) {
+	if again := key("a", 64); key("a", 64) != again || again == key("a", 128) {
 		t.Error("within a method the place does not decide")
 	}
 }
