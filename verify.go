@@ -51,6 +51,22 @@ type Step struct {
 // evaluated as parsed back from its text. The error names the first step that does not agree, and the first node in it
 // whose value is another, as ir.Diags.
 func Verify(ctx context.Context, o VerifyOptions) (steps []Step, err error) {
+	var rep Report
+	prog, closeAll, err := load(o.Compile, &rep)
+	defer closeAll()
+	if err != nil {
+		return nil, err
+	}
+	m := &Model{Program: prog, Path: o.Compile.Inputs[0].Path}
+	g, err := m.method(o.Method)
+	if err != nil {
+		return nil, err
+	}
+	return verifyGraph(ctx, o, g)
+}
+
+// verifyGraph verifies one graph, which the passes change.
+func verifyGraph(ctx context.Context, o VerifyOptions, g *ir.Graph) ([]Step, error) {
 	c := &o.Compile
 	if c.Backend == "" {
 		c.Backend = DefaultBackend()
@@ -64,17 +80,6 @@ func Verify(ctx context.Context, o VerifyOptions) (steps []Step, err error) {
 		if p, err = c.pipeline(); err != nil {
 			return nil, err
 		}
-	}
-	var rep Report
-	prog, closeAll, err := load(*c, &rep)
-	defer closeAll()
-	if err != nil {
-		return nil, err
-	}
-	m := &Model{Program: prog, Path: c.Inputs[0].Path}
-	g, err := m.method(o.Method)
-	if err != nil {
-		return nil, err
 	}
 	v := &verifier{o: o}
 	if err := v.start(ctx, g); err != nil {

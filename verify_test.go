@@ -1,6 +1,7 @@
 package lathe
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -8,6 +9,7 @@ import (
 	"github.com/lathe-ml/lathe/internal/etrt/ettest"
 	"github.com/lathe-ml/lathe/ir"
 	"github.com/lathe-ml/lathe/ir/op"
+	"github.com/lathe-ml/lathe/ir/text"
 	"github.com/lathe-ml/lathe/lower/program"
 	"github.com/lathe-ml/lathe/ops"
 	"github.com/lathe-ml/lathe/passes"
@@ -126,5 +128,92 @@ func TestBugHasAReproducer(t *testing.T) {
 	}
 	if got, err := filepath.Glob(filepath.Join(filepath.Dir(o.Output), "*")); err != nil || len(got) > 0 {
 		t.Errorf("files left: %v, %v", got, err)
+	}
+}
+
+// plant gives options whose pipeline has a pass that makes the second SiLU that it rewrites wrong.
+func plant(t *testing.T) VerifyOptions {
+	t.Helper()
+	o := verifyOptions(t, llama)
+	wrong := passes.Pass{Name: "wrong", Run: func(ctx *passes.Context, g *ir.Graph) error {
+		k := 0
+		for n := range g.Nodes() {
+			if n.Op != ops.AtenSiluDefault {
+				continue
+			}
+			b, ok := ctx.Rewrite(n, "silu")
+			if !ok {
+				continue
+			}
+			if k++; k == 2 {
+				g.Replace(n, op.AtenSigmoidDefault(b, n.In(0)))
+			} else {
+				g.Replace(n, op.AtenMulTensor(b, n.In(0), op.AtenSigmoidDefault(b, n.In(0))))
+			}
+			if b.Err != nil {
+				return b.Err
+			}
+		}
+		return nil
+	}}
+	o.pipeline = append(program.Pipeline()[:3:3], append(passes.Pipeline{wrong}, program.Pipeline()[3:]...)...)
+	return o
+}
+
+// The second rewrite is wrong only after a first one: both are needed, all others are not.
+func TestBisect(t *testing.T) {
+	rs, err := Bisect(t.Context(), plant(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(rs) != 2 || rs[0].ID == rs[1].ID {
+		t.Fatalf("rewrites %v", rs)
+	}
+	for _, r := range rs {
+		if !strings.HasPrefix(r.Text, "wrong#silu aten.silu.default ") {
+			t.Errorf("rewrite %q", r.Text)
+		}
+	}
+	if _, err := Bisect(t.Context(), verifyOptions(t, llama)); err != ErrNoFault {
+		t.Errorf("of a right program: %v", err)
+	}
+}
+
+func TestReduce(t *testing.T) {
+	g, err := ReduceModel(t.Context(), plant(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	silus := 0
+	for n := range g.Nodes() {
+		if n.Op == ops.AtenSiluDefault {
+			silus++
+		}
+	}
+	if silus != 2 || g.NumNodes() > 6 {
+		t.Errorf("%d nodes, %d of them silu:\n%s", g.NumNodes(), silus, text.String(g))
+	}
+	if _, err := ReduceModel(t.Context(), verifyOptions(t, llama)); err != ErrNoFault {
+		t.Errorf("of a right program: %v", err)
+	}
+}
+
+func TestDiff(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, src string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(src), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	const src = "graph @forward(%x: f32[2] user) -> (%y) {\n  %y = aten.relu(%x) : f32[2]\n}\n"
+	a, b := write("a.ir", src), write("b.ir", strings.ReplaceAll(src, "relu", "neg"))
+	d, err := Diff(a, b)
+	if err != nil || !strings.Contains(d, "\n-  %y = aten.relu(%x)") || !strings.Contains(d, "\n+  %y = aten.neg(%x)") {
+		t.Errorf("%v\n%s", err, d)
+	}
+	if d, err := Diff(llama, llama); err != nil || d != "" {
+		t.Errorf("a file and itself: %v\n%s", err, d)
 	}
 }

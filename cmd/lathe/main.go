@@ -32,6 +32,10 @@ type cli struct {
 	Inspect    inspectCmd    `cmd:"" help:"Describe a .pt2, .ir or .pte file."`
 	Run        runCmd        `cmd:"" help:"Run a program on inputs, in the reference engine or in the stock runtime."`
 	Verify     verifyCmd     `cmd:"" help:"Evaluate a program at every step of a compile and name the first that differs."`
+	Diff       diffCmd       `cmd:"" help:"Compare two files, as text without origins; exit 1 where they differ."`
+	Bisect     bisectCmd     `cmd:"" help:"Find the rewrites that make a program give other outputs."`
+	Reduce     reduceCmd     `cmd:"" help:"Make a program that fails as small as it goes."`
+	View       viewCmd       `cmd:"" help:"Write a page that shows a file, for a browser."`
 	Opt        optCmd        `cmd:"" help:"Run passes over a program and print the IR."`
 	Kernel     kernelCmd     `cmd:"" help:"Write Metal kernels for operators that the MLX delegate lacks."`
 	Ops        opsCmd        `cmd:"" help:"List the operators that Lathe knows, or tell all about one."`
@@ -109,6 +113,8 @@ func (e *env) fail(err error) int {
 		}
 		e.report(diagnostic{Severity: "bug", Code: "bug", Message: bug.Error(), Try: "report it with the reproducer", Reproducer: path})
 		return exitBug
+	case errors.Is(err, errDiffers):
+		return exitInput
 	case errors.As(err, &usage):
 		fmt.Fprintf(e.stderr, "lathe: %v\nTry: lathe --help\n", err)
 		return exitUsage

@@ -6,21 +6,24 @@ import (
 
 	"github.com/lathe-ml/lathe"
 	"github.com/lathe-ml/lathe/internal/etrt"
+	"github.com/lathe-ml/lathe/passes"
 )
 
-type verifyCmd struct {
+// verifyFlags are those of the commands that evaluate a model step by step.
+type verifyFlags struct {
 	target
 	data
 	Model    string   `arg:"" help:"A .pt2 archive or IR text."`
-	Method   string   `help:"The method to verify." placeholder:"NAME"`
-	Pipeline string   `help:"The passes to check instead of the backend's." placeholder:"SPEC"`
+	Method   string   `help:"The method to look at." placeholder:"NAME"`
+	Pipeline string   `help:"The passes to run instead of the backend's." placeholder:"SPEC"`
 	Skip     []string `help:"A pass to leave out." placeholder:"PASS"`
 }
 
-func (c *verifyCmd) Run(e *env) error {
-	o := lathe.VerifyOptions{Method: c.Method, Seed: c.Seed}
+// prepare gives the options; done gives back what the inputs lie in.
+func (c *verifyFlags) prepare(e *env) (o lathe.VerifyOptions, done func(), err error) {
+	o = lathe.VerifyOptions{Method: c.Method, Seed: c.Seed}
 	if err := c.options(&o.Compile); err != nil {
-		return err
+		return o, nil, err
 	}
 	o.Compile.Inputs = []lathe.Input{{Path: c.Model}}
 	o.Compile.Pipeline, o.Compile.Skip = c.Pipeline, c.Skip
@@ -28,18 +31,35 @@ func (c *verifyCmd) Run(e *env) error {
 	// A reference runner tells what the inputs are called and makes random ones.
 	r, err := lathe.OpenRunner(e, c.Model, lathe.RunOptions{Engine: lathe.EngineReference, Method: c.Method, Seed: c.Seed})
 	if err != nil {
-		return err
+		return o, nil, err
 	}
+	defer r.Close()
 	s, err := c.load(r.Bind, r.Random)
-	r.Close()
 	if err != nil {
-		return err
+		return o, nil, err
 	}
-	defer s.close()
 	if o.Method == "" {
 		o.Method = s.method
 	}
 	o.Calls, o.Want, o.Stateful, o.RTol, o.ATol = s.calls, s.want, s.stateful, s.rtol, s.atol
+	return o, s.close, nil
+}
+
+type verifyCmd struct {
+	verifyFlags
+	Bisect string `help:"Rewrites to leave on, as golang.org/x/tools/cmd/bisect names them; it puts the pattern for PATTERN." placeholder:"PATTERN"`
+}
+
+func (c *verifyCmd) Run(e *env) error {
+	o, done, err := c.prepare(e)
+	if err != nil {
+		return err
+	}
+	defer done()
+	if o.Compile.Bisect, err = passes.ParseMatcher(c.Bisect); err != nil {
+		return &lathe.UsageError{Err: err}
+	}
+	o.Compile.BisectOut = e.stderr
 	o.Runtime, err = etrt.Open()
 	if err != nil {
 		o.Runtime = nil
