@@ -271,7 +271,7 @@ func missingData(g *ir.Graph) ir.Diags {
 	for _, in := range g.Inputs {
 		if in.Kind != ir.InputUser && in.Data == nil && in.Value.Type.IsTensor() {
 			ds = append(ds, &ir.Diag{
-				Code: "no-data", Node: in.Value.Name, Msg: fmt.Sprintf("the contents of %s %q are not known", in.Kind, in.Target), Entry: g.Entry,
+				Code: "no-data", Node: in.Value.Name, Msg: fmt.Sprintf("the contents of %s %q are not known", in.Kind, in.Target), File: g.File, Entry: g.Entry,
 				Try: "compile the archive that the text was made from",
 			})
 		}
@@ -295,7 +295,7 @@ func bindDims(g *ir.Graph, dims map[string]sym.Range) error {
 				have = append(have, s.Name)
 			}
 			diags = append(diags, &ir.Diag{
-				Code: "dim", Msg: fmt.Sprintf("method %s has no size called %q", g.Name, name), Entry: g.Entry,
+				Code: "dim", Msg: fmt.Sprintf("method %s has no size called %q", g.Name, name), File: g.File, Entry: g.Entry,
 				Try: "its sizes are " + strings.Join(have, ", "),
 			})
 			continue
@@ -304,7 +304,7 @@ func bindDims(g *ir.Graph, dims map[string]sym.Range) error {
 		if r.Empty() {
 			diags = append(diags, &ir.Diag{
 				Code: "dim", Msg: fmt.Sprintf("size %s of method %s is within %v at export; %v has nothing in common with that", name, g.Name, s.Range, dims[name]),
-				Entry: g.Entry, Try: "export the model again with other bounds",
+				File: g.File, Entry: g.Entry, Try: "export the model again with other bounds",
 			})
 			continue
 		}

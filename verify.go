@@ -117,7 +117,7 @@ func (v *verifier) start(ctx context.Context, g *ir.Graph) error {
 	if v.o.Want != nil {
 		for k, outs := range v.base {
 			if err := Compare(outs, v.o.Want[k], v.o.RTol, v.o.ATol); err != nil {
-				return ir.Diags{{Code: "differs", Msg: fmt.Sprintf("import: call %d: %v", k, err), Entry: g.Entry, Try: "the reference engine does not do what PyTorch did"}}
+				return ir.Diags{{Code: "differs", Msg: fmt.Sprintf("import: call %d: %v", k, err), File: g.File, Entry: g.Entry, Try: "the reference engine does not do what PyTorch did"}}
 			}
 		}
 	}
@@ -259,7 +259,7 @@ var errEnough = errors.New("enough")
 
 // blame finds the first node after the pass whose value the graph before it computes differently, or did not compute.
 func (v *verifier) blame(ctx context.Context, pass string, call int, g *ir.Graph, differs error) *ir.Diag {
-	d := &ir.Diag{Code: "differs", Entry: g.Entry, Msg: fmt.Sprintf("after pass %s: call %d: %v", pass, call, differs), Try: "lathe bisect finds the rewrite that does it"}
+	d := &ir.Diag{Code: "differs", File: g.File, Entry: g.Entry, Msg: fmt.Sprintf("after pass %s: call %d: %v", pass, call, differs), Try: "lathe bisect finds the rewrite that does it"}
 	before := map[string][]Value{}
 	_, err := v.evaluate(ctx, v.last, func(k int, n *ir.Node, outs []Value) error {
 		if k > call {

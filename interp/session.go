@@ -103,7 +103,7 @@ func New(g *ir.Graph, opts Options) (*Session, error) {
 		}
 		t, err := s.initial(in)
 		if err != nil {
-			d := &ir.Diag{Code: "no-data", Msg: fmt.Sprintf("%s %q: %v", in.Kind, in.Target, err), Entry: g.Entry}
+			d := &ir.Diag{Code: "no-data", Msg: fmt.Sprintf("%s %q: %v", in.Kind, in.Target, err), File: g.File, Entry: g.Entry}
 			if in.Data != nil {
 				d.Entry = in.Data.Entry
 			}
@@ -170,7 +170,7 @@ func (s *Session) Run(ctx context.Context, inputs []Value) ([]Value, error) {
 	g := s.g
 	users := g.UserInputs()
 	if len(inputs) != len(users) {
-		return nil, &ir.Diag{Code: "bad-input", Msg: fmt.Sprintf("%d inputs, the program takes %d", len(inputs), len(users)), Entry: g.Entry}
+		return nil, &ir.Diag{Code: "bad-input", Msg: fmt.Sprintf("%d inputs, the program takes %d", len(inputs), len(users)), File: g.File, Entry: g.Entry}
 	}
 	r := &run{s: s, ctx: ctx, syms: map[string]int64{}}
 	given := slices.Clone(inputs)
@@ -228,7 +228,7 @@ func (r *run) finish(inputs []Value, users []*ir.Input, outs []Value) (res []Val
 			}
 		}
 		if targets[i] == nil {
-			return nil, &ir.Diag{Code: "bad-graph", Msg: fmt.Sprintf("output %d writes to %q, which holds no tensor", i, o.Target.Target), Entry: g.Entry}
+			return nil, &ir.Diag{Code: "bad-graph", Msg: fmt.Sprintf("output %d writes to %q, which holds no tensor", i, o.Target.Target), File: g.File, Entry: g.Entry}
 		}
 		written[targets[i].storage] = true
 	}
@@ -243,10 +243,10 @@ func (r *run) finish(inputs []Value, users []*ir.Input, outs []Value) (res []Val
 		}
 		v, ok := outs[i].(*Tensor)
 		if !ok {
-			return nil, &ir.Diag{Code: "bad-graph", Msg: fmt.Sprintf("output %d writes %s to %q", i, kindName(outs[i]), g.Outputs[i].Target.Target), Entry: g.Entry}
+			return nil, &ir.Diag{Code: "bad-graph", Msg: fmt.Sprintf("output %d writes %s to %q", i, kindName(outs[i]), g.Outputs[i].Target.Target), File: g.File, Entry: g.Entry}
 		}
 		if v.DType != t.DType || !slices.Equal(v.Sizes, t.Sizes) {
-			return nil, &ir.Diag{Code: "bad-graph", Msg: fmt.Sprintf("output %d writes %s to %q, which is %s", i, v, g.Outputs[i].Target.Target, t), Entry: g.Entry}
+			return nil, &ir.Diag{Code: "bad-graph", Msg: fmt.Sprintf("output %d writes %s to %q, which is %s", i, v, g.Outputs[i].Target.Target, t), File: g.File, Entry: g.Entry}
 		}
 		writeInto(t, v)
 	}
@@ -268,7 +268,7 @@ func (r *run) bindInputs(users []*ir.Input, given []Value) error {
 			name = names[i]
 		}
 		diags = append(diags, &ir.Diag{
-			Code: "bad-input", Msg: fmt.Sprintf("input %d (%s): ", i, name) + fmt.Sprintf(format, args...), Node: users[i].Value.Name, Entry: r.s.g.Entry,
+			Code: "bad-input", Msg: fmt.Sprintf("input %d (%s): ", i, name) + fmt.Sprintf(format, args...), Node: users[i].Value.Name, File: r.s.g.File, Entry: r.s.g.Entry,
 		})
 	}
 	for i, in := range users {

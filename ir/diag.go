@@ -14,8 +14,8 @@ type Diag struct {
 	// Op and Node name the operator and the value; empty where it is not about one.
 	Op, Node string
 	Origin   *Origin
-	// Entry is the archive entry.
-	Entry string
+	// File is the file that was read and Entry the archive entry in it; where a file is no archive, Entry is the file.
+	File, Entry string
 	// Try says what the user may do.
 	Try string
 }
@@ -33,7 +33,10 @@ func (d *Diag) Error() string {
 	if d.Origin != nil && d.Origin.Module != "" {
 		b.WriteString(" in module " + d.Origin.Module)
 	}
-	if d.Entry != "" {
+	switch {
+	case d.File != "" && d.Entry != "":
+		b.WriteString(" (" + d.File + ": " + d.Entry + ")")
+	case d.Entry != "":
 		b.WriteString(" (" + d.Entry + ")")
 	}
 	return b.String()
@@ -74,7 +77,7 @@ func AsDiags(err error) (Diags, bool) {
 
 // Diag makes a diagnostic about n.
 func (n *Node) Diag(code, msg, try string) *Diag {
-	d := &Diag{Code: code, Msg: msg, Op: n.OpName(), Origin: n.Origin, Try: try, Entry: n.graph.Root().Entry}
+	d := &Diag{Code: code, Msg: msg, Op: n.OpName(), Origin: n.Origin, Try: try, File: n.graph.Root().File, Entry: n.graph.Root().Entry}
 	if o := n.Out(); o != nil {
 		d.Node = o.Name
 	}

@@ -88,8 +88,8 @@ type Graph struct {
 	Stage ops.Stage
 	// InputNames are the user inputs' names by place as the model's author knows them; may be empty.
 	InputNames []string
-	// Entry is the archive entry that the graph came from.
-	Entry string
+	// File is the archive that the graph came from and Entry the entry in it, for diagnostics.
+	File, Entry string
 	// Method is, for a delegate's region, the name of the graph that it was taken from; empty otherwise.
 	Method string
 

@@ -783,7 +783,7 @@ func (f *functionalizer) writeBack(g *ir.Graph) {
 			if f.overlaps(g, in) {
 				f.ctx.Report(&ir.Diag{
 					Code: "alias", Msg: fmt.Sprintf("%s %q is written to and shares memory with another tensor of the model in part", in.Kind, in.Target),
-					Node: in.Value.Name, Entry: g.Entry, Try: "give the buffer memory of its own with clone()",
+					Node: in.Value.Name, File: g.File, Entry: g.Entry, Try: "give the buffer memory of its own with clone()",
 				})
 			}
 			outs = append(outs, ir.Output{Kind: kind, Target: in})

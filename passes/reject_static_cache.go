@@ -18,8 +18,8 @@ var RejectStaticCache = Pass{
 					Code: "static-cache",
 					Msg: "StaticCache is not supported by the ExecuTorch MLX backend. " +
 						"Use DynamicCache or set cache_implementation='dynamic' in GenerationConfig.",
-					Entry: g.Entry,
-					Try:   "export the model with a DynamicCache, or compile for another backend",
+					File: g.File, Entry: g.Entry,
+					Try: "export the model with a DynamicCache, or compile for another backend",
 				})
 				return ctx.Diags.Err()
 			}

@@ -1,6 +1,7 @@
 package pt2
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -30,6 +31,7 @@ type importer struct {
 
 	syms    *sym.Table
 	exprs   map[string]sym.Expr // by their text
+	badText map[string]bool     // expressions that are told to be wrong
 	origins *origins
 	weights *payloads
 	consts  *payloads
@@ -48,6 +50,7 @@ type scope struct {
 	floats  map[string]*schema.SymFloat
 	bools   map[string]*schema.SymBool
 	wraps   map[string]*wrapped // tensor subclasses, which are no values
+	lost    map[string]bool     // values that are missing or of no known type, by a fault that is told
 	// autocast is the type of autocast around the graph, inner that of the graphs of the node at hand.
 	autocast, inner ops.DType
 }
@@ -64,9 +67,19 @@ func (im *importer) fail(code, format string, args ...any) {
 	im.add(im.a.diag(code, im.entry, tryGraph, format, args...))
 }
 
+// errTold marks what follows from a fault that is told already.
+var errTold = errors.New("told already")
+
+// failAt tells an error, unless it follows from one that is told.
+func (im *importer) failAt(at string, err error) {
+	if !errors.Is(err, errTold) {
+		im.fail(CodeGraph, "%s: %v", at, err)
+	}
+}
+
 func (im *importer) run() (*ir.Graph, error) {
 	im.syms = &sym.Table{}
-	im.exprs = map[string]sym.Expr{}
+	im.exprs, im.badText = map[string]sym.Expr{}, map[string]bool{}
 	im.origins = newOrigins()
 	var err error
 	if im.weights, err = im.a.payloads("weights", im.name); err != nil {
@@ -81,10 +94,12 @@ func (im *importer) run() (*ir.Graph, error) {
 		method = "forward"
 	}
 	g := ir.NewGraph(method, im.syms)
-	g.Entry = im.entry
+	g.File, g.Entry = im.a.c.Path(), im.entry
 	s := im.scope(g, &im.ep.GraphModule.Graph, "graph_module.graph")
 	tokens := s.inputs()
-	s.spec()
+	if len(im.diags) == 0 {
+		s.spec()
+	}
 	s.guards()
 	s.nodes()
 	s.outputs(tokens)
@@ -103,6 +118,7 @@ func (im *importer) scope(g *ir.Graph, sg *schema.Graph, path string) *scope {
 		floats:  index(im, path+".sym_float_values", sg.SymFloatValues),
 		bools:   index(im, path+".sym_bool_values", sg.SymBoolValues),
 		wraps:   map[string]*wrapped{},
+		lost:    map[string]bool{},
 	}
 	return s
 }
@@ -155,6 +171,9 @@ func (im *importer) parse(text string) (sym.Expr, error) {
 	if e, ok := im.exprs[text]; ok {
 		return e, nil
 	}
+	if im.badText[text] {
+		return sym.Expr{}, errTold
+	}
 	e, err := sym.ParseSympy(text, sym.SympyOptions{Symbol: func(name string, assumptions []string) (sym.Expr, error) {
 		if _, ok := im.syms.Get(name); !ok {
 			s := sym.Sym{Name: name, Range: sym.NoRange}
@@ -176,6 +195,7 @@ func (im *importer) parse(text string) (sym.Expr, error) {
 		err = e.Err()
 	}
 	if err != nil {
+		im.badText[text] = true
 		return sym.Expr{}, fmt.Errorf("expression %s: %w", clean(text), err)
 	}
 	im.exprs[text] = e
@@ -216,7 +236,7 @@ func (s *scope) tensorType(name string) (ir.Type, error) {
 	}
 	t := ir.Type{DType: dtypeOf(m.Dtype)}
 	fail := func(format string, args ...any) (ir.Type, error) {
-		return t, fmt.Errorf("tensor_values.%s: %s", name, fmt.Sprintf(format, args...))
+		return t, fmt.Errorf("tensor_values.%s: %w", name, fmt.Errorf(format, args...))
 	}
 	if t.DType == ops.DTypeNone {
 		return fail("element type %s", m.Dtype)
@@ -232,13 +252,13 @@ func (s *scope) tensorType(name string) (ir.Type, error) {
 	for i := range m.Sizes {
 		var err error
 		if t.Shape[i], err = s.int(&m.Sizes[i]); err != nil {
-			return fail("size %d: %v", i, err)
+			return fail("size %d: %w", i, err)
 		}
 		if s.syms.Range(t.Shape[i]).Max < 0 {
 			return fail("size %d is %s", i, t.Shape[i])
 		}
 		if t.Strides[i], err = s.int(&m.Strides[i]); err != nil {
-			return fail("stride %d: %v", i, err)
+			return fail("stride %d: %w", i, err)
 		}
 		t.Strides[i] = s.syms.Simplify(t.Strides[i])
 		if s.syms.Range(t.Strides[i]).Max < 0 {
@@ -263,17 +283,22 @@ func (s *scope) inputs() (tokens map[string]bool) {
 	specs := s.ep.GraphModule.Signature.InputSpecs
 	if len(specs) != len(s.sg.Inputs) {
 		s.fail(CodeGraph, "the graph has %d inputs, the signature %d (graph_module.signature.input_specs)", len(s.sg.Inputs), len(specs))
+		for i := range s.sg.Inputs {
+			s.lost[argName(&s.sg.Inputs[i])] = true
+		}
 		return
 	}
 	for i := range specs {
 		sp, arg := &specs[i], &s.sg.Inputs[i]
 		at := fmt.Sprintf("graph_module.signature.input_specs[%d]", i)
 		same := func(name string) bool {
-			if got := argName(arg); got != "" && got != name {
-				s.fail(CodeGraph, "%s is %q, the graph's input %d is %q", at, name, i, got)
-				return false
+			got := argName(arg)
+			if got == name {
+				return true
 			}
-			return true
+			s.fail(CodeGraph, "%s is %q, the graph's input %d is %q", at, name, i, got)
+			s.lost[name], s.lost[got] = true, true
+			return false
 		}
 		weight := func(kind ir.InputKind, name, target string, persistent bool) {
 			if !same(name) {
@@ -281,7 +306,8 @@ func (s *scope) inputs() (tokens map[string]bool) {
 			}
 			t, err := s.tensorType(name)
 			if err != nil {
-				s.fail(CodeGraph, "%v", err)
+				s.failAt(at, err)
+				s.lost[name] = true
 				return
 			}
 			s.weight(&ir.Input{Kind: kind, Target: target, Persistent: persistent}, name, t)
@@ -357,7 +383,8 @@ func (s *scope) userInput(at string, a *schema.Argument, kind ir.InputKind) {
 		}
 	}
 	if err != nil {
-		s.fail(CodeGraph, "%s: %v", at, err)
+		s.failAt(at, err)
+		s.lost[name] = true
 		return
 	}
 	in := s.g.AddInput(name, kind, name, t)
@@ -492,11 +519,24 @@ func (s *scope) spec() {
 		} else {
 			s.fail(CodeGraph, "module_call_graph[%d].signature.in_spec has %d leaves, the program %d inputs", i, len(names), users)
 		}
-		if _, err := pytree.Parse(c.Signature.OutSpec); err != nil {
+		if out, err := pytree.Parse(c.Signature.OutSpec); err != nil {
 			s.fail(CodeGraph, "module_call_graph[%d].signature.out_spec: %v", i, err)
+		} else if n := s.returned(); out.Leaves() != n {
+			s.fail(CodeGraph, "module_call_graph[%d].signature.out_spec has %d leaves, the program %d outputs", i, out.Leaves(), n)
 		}
 		return
 	}
+}
+
+// returned counts what the program gives its caller.
+func (s *scope) returned() (n int) {
+	for i := range s.ep.GraphModule.Signature.OutputSpecs {
+		switch s.ep.GraphModule.Signature.OutputSpecs[i].Arm {
+		case schema.OutputSpecUserOutput, schema.OutputSpecLossOutput:
+			n++
+		}
+	}
+	return n
 }
 
 func (s *scope) nodes() {
@@ -530,10 +570,13 @@ func (s *scope) node(i int, n *schema.Node) {
 	modules, _ := n.Metadata.Get("nn_module_stack")
 	origin := s.origins.origin(own, stack, modules)
 	id := ops.Lookup(name)
-	bad := func(format string, args ...any) {
+	bad := func(err error) {
+		if errors.Is(err, errTold) {
+			return
+		}
 		s.add(&ir.Diag{
-			Code: CodeGraph, Op: name, Node: own, Origin: origin, Entry: s.entry, Try: tryGraph,
-			Msg: fmt.Sprintf("%s.nodes[%d] %s: %s", s.path, i, own, fmt.Sprintf(format, args...)),
+			Code: CodeGraph, Op: name, Node: own, Origin: origin, File: s.a.c.Path(), Entry: s.entry, Try: tryGraph,
+			Msg: fmt.Sprintf("%s.nodes[%d] %s: %v", s.path, i, clean(own), err),
 		})
 	}
 
@@ -547,7 +590,7 @@ func (s *scope) node(i int, n *schema.Node) {
 	done, restore, err := s.unwrap(name, inputs, outputs, origin)
 	if done {
 		if err != nil {
-			bad("%v", err)
+			bad(err)
 		}
 		return
 	}
@@ -560,11 +603,12 @@ func (s *scope) node(i int, n *schema.Node) {
 		args, err = s.schemaArgs(id, inputs)
 	}
 	if err != nil {
-		bad("%v", err)
+		bad(err)
 	}
 	types, names, terr := s.results(id, outputs)
+	lost := terr != nil || errors.Is(err, errTold)
 	if terr != nil {
-		bad("%v", terr)
+		bad(terr)
 	}
 	if err == nil && terr == nil && infer.Has(id) {
 		e := s.compare(id, args, types, names)
@@ -574,7 +618,8 @@ func (s *scope) node(i int, n *schema.Node) {
 			}
 		}
 		if e != nil {
-			bad("%v", e)
+			bad(e)
+			lost = true
 		}
 	}
 	if err != nil || args == nil {
@@ -590,7 +635,11 @@ func (s *scope) node(i int, n *schema.Node) {
 			continue
 		}
 		if s.values[names[k]] != nil {
-			bad("value %q is defined twice", names[k])
+			bad(fmt.Errorf("value %q is defined twice", names[k]))
+			continue
+		}
+		if lost {
+			s.lost[names[k]] = true
 			continue
 		}
 		s.values[names[k]] = v
@@ -692,11 +741,7 @@ func (s *scope) compare(id ops.ID, args []ir.Arg, types []ir.Type, names []strin
 		}
 		differ := got.Kind != w.Kind
 		if !differ && got.IsTensor() {
-			differ = got.DType != w.DType || got.Rank() != w.Rank()
-			for d := 0; d < got.Rank() && !differ; d++ {
-				eq, known := s.syms.ProveEq(got.Shape[d], w.Shape[d])
-				differ = known && !eq
-			}
+			differ = got.DType != w.DType || !s.maybeEqual(got.Shape, w.Shape)
 		}
 		if differ {
 			w.Strides, got.Strides = nil, nil
@@ -706,10 +751,23 @@ func (s *scope) compare(id ops.ID, args []ir.Arg, types []ir.Type, names []strin
 	return nil
 }
 
+// maybeEqual tells that nothing shows the shapes to differ.
+func (s *scope) maybeEqual(a, b []sym.Expr) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for d := range a {
+		if eq, known := s.syms.ProveEq(a[d], b[d]); known && !eq {
+			return false
+		}
+	}
+	return true
+}
+
 // nested imports the graph of a higher-order operator.
 func (s *scope) nested(ga *schema.GraphArgument) (*ir.Graph, error) {
 	g := ir.NewGraph(ga.Name, s.syms)
-	g.Entry = s.entry
+	g.File, g.Entry = s.a.c.Path(), s.entry
 	n := s.scope(g, &ga.Graph, s.path+"."+ga.Name)
 	n.autocast = s.inner
 	before := len(s.diags)
@@ -721,7 +779,7 @@ func (s *scope) nested(ga *schema.GraphArgument) (*ir.Graph, error) {
 	for i := range ga.Graph.Outputs {
 		a, err := n.arg(&ga.Graph.Outputs[i])
 		if err != nil {
-			s.fail(CodeGraph, "%s.outputs[%d]: %v", n.path, i, err)
+			s.failAt(fmt.Sprintf("%s.outputs[%d]", n.path, i), err)
 		}
 		if a.Kind() == ir.ArgList {
 			args = append(args, a.List()...)
@@ -807,14 +865,14 @@ func (s *scope) outputs(tokens map[string]bool) {
 			err = fmt.Errorf("%s where a single value should be", arg.Arm)
 		}
 		if err != nil {
-			s.fail(CodeGraph, "graph_module.graph.outputs[%d]: %v", i, err)
+			s.failAt(fmt.Sprintf("graph_module.graph.outputs[%d]", i), err)
 			continue
 		}
 		if o.Kind == ir.OutputUser {
 			user, userArgs = append(user, o), append(userArgs, a)
 			continue
 		}
-		if v := a.Value(); v == nil || v.Type.DType != o.Target.Value.Type.DType || v.Type.Rank() != o.Target.Value.Type.Rank() {
+		if v := a.Value(); v == nil || v.Type.DType != o.Target.Value.Type.DType || !s.maybeEqual(v.Type.Shape, o.Target.Value.Type.Shape) {
 			s.fail(CodeGraph, "%s: %q does not fit %q, which it is written to", at, name, o.Target.Target)
 			continue
 		}
@@ -830,6 +888,9 @@ func (s *scope) value(name string) (*ir.Value, error) {
 	v, ok := s.values[name]
 	if ok {
 		return v, nil
+	}
+	if s.lost[name] {
+		return nil, errTold
 	}
 	if w := s.wraps[name]; w != nil {
 		return nil, fmt.Errorf("value %q is a tensor subclass, %s, which has no plain form here", name, clean(w.sub.Class))

@@ -72,7 +72,7 @@ func archiveDiag(path string, err error) *ir.Diag {
 		d.Msg += ": " + e.Err.Error()
 	}
 	if e.Entry != "" {
-		d.Msg, d.Entry = path+": "+d.Msg, clean(e.Entry)
+		d.File, d.Entry = path, clean(e.Entry)
 	}
 	if e.Try != "" {
 		d.Try = e.Try
@@ -93,7 +93,7 @@ func (a *Archive) note(format string, args ...any) {
 }
 
 func (a *Archive) diag(code, entry, try, format string, args ...any) *ir.Diag {
-	return &ir.Diag{Code: code, Entry: entry, Try: try, Msg: fmt.Sprintf(format, args...)}
+	return &ir.Diag{Code: code, File: a.c.Path(), Entry: clean(entry), Try: try, Msg: fmt.Sprintf(format, args...)}
 }
 
 // read gives the contents of an entry.

@@ -502,6 +502,9 @@ func TestRefuse(t *testing.T) {
 		{"mlp", model, `"schema_version": {"major": 8, "minor": 20}`, `"schema_version": {"major": 7, "minor": 3}, "graph_module": 3`, CodeVersion, "schema version 7.3"},
 		{"mlp", model, `\"children_spec\": [{\"type\": null, \"context\": null`, `\"children_spec\": [{\"type\": 1, \"context\": null`, CodeGraph, "spec"},
 		{"mlp", model, `{\"type\": null, \"context\": null, \"children_spec\": []}]}, {`, `{\"type\": null, \"context\": null, \"children_spec\": []}, {\"type\": null, \"context\": null, \"children_spec\": []}]}, {`, CodeGraph, "2 leaves, the program 1 inputs"},
+		{"mlp", model, `{"user_output": {"arg": {"as_tensor": {"name": "add_1"}}}}`, `{"user_input_mutation": {"arg": {"name": "add_1"}, "user_input_name": "x"}}`, CodeGraph, "does not fit"},
+		{"mlp", model, `"inputs": [{"as_tensor": {"name": "p_a_weight"}}`, `"inputs": [{"as_int": 3}`, CodeGraph, `input_specs[0] is "p_a_weight"`},
+		{"mlp", model, `"out_spec": "[1, {\"type\": null, \"context\": null, \"children_spec\": []}]"`, `"out_spec": "[1, {\"type\": \"builtins.tuple\", \"context\": \"null\", \"children_spec\": []}]"`, CodeGraph, "0 leaves, the program 1 outputs"},
 		{"mlp", weights, `"a.bias": {`, `"a.buyers": {`, CodeWeight, "a.bias"},
 		{"mlp", weights, `{"as_int": 6}, {"as_int": 4}`, `{"as_int": 6}, {"as_int": 5}`, CodeWeight, "96 of 100 bytes"},
 		{"mlp", weights, `{"as_int": 6}, {"as_int": 4}`, `{"as_int": 4611686018427387904}, {"as_int": 4611686018427387904}`, CodeWeight, "beyond all bounds"},
@@ -550,12 +553,54 @@ func TestRefuse(t *testing.T) {
 		hit := false
 		for _, d := range ds {
 			hit = hit || d.Code == c.code && strings.Contains(d.Error(), c.msg)
-			if d.Entry == "" || d.Try == "" {
-				t.Errorf("%s with %q: %v lacks entry or advice", c.archive, c.new, d)
+			if d.File != "test.pt2" || d.Entry == "" || d.Try == "" {
+				t.Errorf("%s with %q: %v lacks file, entry or advice", c.archive, c.new, d)
 			}
 		}
 		if !hit {
 			t.Errorf("%s with %q: got %v, want %s: %s", c.archive, c.new, err, c.code, c.msg)
+		}
+	}
+}
+
+// TestFollowing tells a fault once, not at every node that it reaches.
+func TestFollowing(t *testing.T) {
+	for name, c := range map[string]struct{ old, new string }{
+		"input":   {`{"user_input": {"arg": {"as_tensor": {"name": "x"}}}}`, `{"user_input": {"arg": {"as_tensor": {"name": "y"}}}}`},
+		"missing": {`"x": {"dtype"`, `"y": {"dtype"`},
+	} {
+		m := parts(t, "mlp")
+		for entry, b := range m {
+			if strings.HasSuffix(entry, "models/model.json") {
+				m[entry] = bytes.Replace(b, []byte(c.old), []byte(c.new), 1)
+				if bytes.Equal(m[entry], b) {
+					t.Fatalf("%s: %q is not in it", name, c.old)
+				}
+			}
+		}
+		_, err := loadBytes(pack(t, m))
+		if ds, _ := ir.AsDiags(err); len(ds) != 1 {
+			t.Errorf("%s: %d diagnostics, want one:\n%v", name, len(ds), err)
+		}
+	}
+}
+
+// TestDamagedWeight names the entry of a weight whose contents were changed, when they are read.
+func TestDamagedWeight(t *testing.T) {
+	b := pack(t, parts(t, "mlp"))
+	at := bytes.Index(b, []byte("/weights/weight_0")) + len("/weights/weight_0")
+	b[at+4]++
+	p, err := loadBytes(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	st := input(t, p.Methods[0], "a.weight").Data.Storage
+	_, readErr := st.Bytes()
+	_, writeErr := st.(io.WriterTo).WriteTo(io.Discard)
+	for _, err := range []error{readErr, writeErr} {
+		ds, ok := ir.AsDiags(err)
+		if !ok || ds[0].Code != CodeArchive || !strings.HasSuffix(ds[0].Entry, "data/weights/weight_0") || !strings.Contains(ds[0].Msg, "CRC") || ds[0].Try == "" {
+			t.Errorf("got %v", err)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package pt2
 
 import (
+	"errors"
 	"io"
 	"os"
 
@@ -29,10 +30,25 @@ var (
 func (r *record) Size() int64 { return r.e.Size() }
 
 // Bytes gives the contents, mapped where they are stored.
-func (r *record) Bytes() ([]byte, error) { return r.e.Bytes() }
+func (r *record) Bytes() ([]byte, error) {
+	b, err := r.e.Bytes()
+	return b, recordError(err)
+}
 
 // WriteTo streams the contents and checks them on the way.
-func (r *record) WriteTo(w io.Writer) (int64, error) { return r.e.WriteTo(w) }
+func (r *record) WriteTo(w io.Writer) (int64, error) {
+	n, err := r.e.WriteTo(w)
+	return n, recordError(err)
+}
+
+// recordError makes a diagnostic of what is wrong with the archive; what the writer says stays.
+func recordError(err error) error {
+	var e *archive.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	return archiveDiag(e.File, err)
+}
 
 // Release lets the system drop the pages that Bytes or WriteTo brought in.
 func (r *record) Release() { r.e.Release() }

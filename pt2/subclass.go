@@ -59,14 +59,14 @@ func (a *Archive) openAllowing(e *archive.Entry, allow func(pickle.Global) bool)
 	if len(b) >= 2 && string(b[:2]) == "PK" {
 		var err error
 		if p.c, err = archive.NewPickled(b, e.FullName()); err != nil {
-			return nil, archiveDiag(e.Name(), err)
+			return nil, a.innerDiag(e, err)
 		}
 		pkl, err := p.c.Get("data.pkl")
 		if err == nil {
 			text, err = pkl.Bytes()
 		}
 		if err != nil {
-			return nil, archiveDiag(e.Name(), err)
+			return nil, a.innerDiag(e, err)
 		}
 	}
 	v, err := pickle.Load(text, allow)
@@ -78,6 +78,20 @@ func (a *Archive) openAllowing(e *archive.Entry, allow func(pickle.Global) bool)
 	}
 	a.pickles[e.Name()] = p
 	return p, nil
+}
+
+// innerDiag is archiveDiag for the archive that an entry is.
+func (a *Archive) innerDiag(e *archive.Entry, err error) *ir.Diag {
+	d := archiveDiag(a.c.Path(), err)
+	inner := d.Entry
+	if d.File == "" { // about all of it
+		inner = ""
+	}
+	d.File, d.Entry = a.c.Path(), e.Name()
+	if inner != "" {
+		d.Entry += ":" + inner
+	}
+	return d
 }
 
 func (a *Archive) pickled(e *archive.Entry, name string) (*ir.Data, *wrapped, error) {

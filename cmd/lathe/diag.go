@@ -3,7 +3,10 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/lathe-ml/lathe/ir"
 )
@@ -22,14 +25,15 @@ type diagnostic struct {
 	Source   string   `json:"source,omitempty"`
 	Module   string   `json:"module,omitempty"`
 	Rules    []string `json:"rules,omitempty"`
-	// Entry is the archive entry, or the place in a text.
+	// Archive is the file that was read and Entry the entry in it, or the place in a text.
+	Archive    string `json:"archive,omitempty"`
 	Entry      string `json:"entry,omitempty"`
 	Try        string `json:"try,omitempty"`
 	Reproducer string `json:"reproducer,omitempty"`
 }
 
 func fromDiag(d *ir.Diag) diagnostic {
-	r := diagnostic{Severity: "error", Code: d.Code, Message: d.Msg, Op: d.Op, Node: d.Node, Entry: d.Entry, Try: d.Try}
+	r := diagnostic{Severity: "error", Code: d.Code, Message: d.Msg, Op: d.Op, Node: d.Node, Archive: d.File, Entry: d.Entry, Try: d.Try}
 	if f := d.Origin.Frame(); f != nil {
 		r.File, r.Line, r.Function, r.Source = f.File, f.Line, f.Func, f.Code
 	}
@@ -53,6 +57,30 @@ func (e *env) reportError(err error) {
 
 func (e *env) note(text string) { e.report(diagnostic{Severity: "note", Message: text}) }
 
+// A diagnostic is to be read: names out of a damaged file may be of any length.
+const maxMessage, maxRow = 4000, 1000
+
+// plain is text as a terminal may get it: what is not printable escaped, cut at n bytes. Line breaks stay, indented.
+func plain(s string, n int) string {
+	if len(s) > n {
+		s = strings.ToValidUTF8(s[:n], "") + "…"
+	}
+	odd := func(r rune) bool { return r != '\n' && r != '\t' && !unicode.IsPrint(r) || r == utf8.RuneError }
+	if !strings.ContainsFunc(s, odd) {
+		return s
+	}
+	var b strings.Builder
+	for _, r := range s {
+		if odd(r) {
+			q := strconv.QuoteRuneToASCII(r)
+			b.WriteString(q[1 : len(q)-1])
+			continue
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
 func (e *env) report(d diagnostic) {
 	if e.JSON {
 		b, err := json.Marshal(d)
@@ -68,12 +96,12 @@ func (e *env) report(d diagnostic) {
 	}
 	b.WriteString(": ")
 	if d.Op != "" {
-		b.WriteString(d.Op + ": ")
+		b.WriteString(plain(d.Op, 200) + ": ")
 	}
-	b.WriteString(d.Message + "\n")
+	b.WriteString(plain(d.Message, maxMessage) + "\n")
 	row := func(name, value string) {
 		if value != "" {
-			fmt.Fprintf(&b, "  %-7s %s\n", name, value)
+			fmt.Fprintf(&b, "  %-7s %s\n", name, plain(value, maxRow))
 		}
 	}
 	if d.File != "" {
@@ -85,6 +113,7 @@ func (e *env) report(d diagnostic) {
 		row("value", "%"+d.Node)
 	}
 	row("rules", strings.Join(d.Rules, " "))
+	row("file", d.Archive)
 	row("entry", d.Entry)
 	row("wrote", d.Reproducer)
 	row("try", d.Try)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -83,5 +84,36 @@ func exitcode(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	if got != want {
 		ts.Fatalf("exit code %d, want %d", got, want)
+	}
+}
+
+// TestSignals ends a compile in order when the system asks for it, so that no half-written file stays.
+func TestSignals(t *testing.T) {
+	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+		ctx, stop := interruptible(context.Background())
+		p, err := os.FindProcess(os.Getpid())
+		if err == nil {
+			err = p.Signal(s)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-ctx.Done()
+		stop()
+	}
+}
+
+func TestPlain(t *testing.T) {
+	for in, want := range map[string]string{
+		"it is: ä模 %":            "it is: ä模 %",
+		"two\n\tlines":           "two\n\tlines",
+		"\x1b[31mred\x00\r":      `\x1b[31mred\x00\r`,
+		"left\u202eto right":     `left\u202eto right`,
+		"\xff":                   `\ufffd`,
+		"0123456789abcdefghijkl": "0123456789abcdefghij…",
+	} {
+		if got := plain(in, 20); got != want {
+			t.Errorf("%q gives %q, want %q", in, got, want)
+		}
 	}
 }

@@ -33,10 +33,10 @@ type checker struct {
 func (c *checker) add(n *ir.Node, format string, args ...any) {
 	msg := fmt.Sprintf(format, args...)
 	if n == nil {
-		c.diags = append(c.diags, &ir.Diag{Code: "verify", Msg: msg, Entry: c.root.Entry})
+		c.diags = append(c.diags, &ir.Diag{Code: "verify", Msg: msg, File: c.root.File, Entry: c.root.Entry})
 		return
 	}
-	d := &ir.Diag{Code: "verify", Msg: msg, Op: n.OpName(), Origin: n.Origin, Entry: c.root.Entry}
+	d := &ir.Diag{Code: "verify", Msg: msg, Op: n.OpName(), Origin: n.Origin, File: c.root.File, Entry: c.root.Entry}
 	if o := n.Out(); o != nil {
 		d.Node = o.Name
 	}

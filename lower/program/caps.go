@@ -3,6 +3,7 @@ package program
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/lathe-ml/lathe/ir"
 	"github.com/lathe-ml/lathe/ir/op"
@@ -68,6 +69,15 @@ func (Caps) Match(n *ir.Node) (partition.Plan, *ir.Diag) {
 	return p, nil
 }
 
+// unknownOp refuses an operator that has no row, with the names that come nearest.
+func unknownOp(n *ir.Node) *ir.Diag {
+	msg := "the operator is not in the table"
+	if near := ops.Nearest(n.OpName(), 3); len(near) > 0 {
+		msg += "; nearest are " + strings.Join(near, ", ")
+	}
+	return n.Diag("unknown-op", msg, "rewrite the model without it, or add a row to ops/table")
+}
+
 func match(n *ir.Node) (*plan, *ir.Diag) {
 	if p, d, ok := matchSpecial(n); ok {
 		return p, d
@@ -78,7 +88,7 @@ func match(n *ir.Node) (*plan, *ir.Diag) {
 		}
 	}
 	if n.Op == ops.Unknown {
-		return nil, n.Diag("unknown-op", "the operator is not in the table", "rewrite the model without it, or add a row to ops/table")
+		return nil, unknownOp(n)
 	}
 	name := n.Info().Kernel
 	if name == "" {

@@ -216,7 +216,7 @@ func (m *method) failf(code, try, format string, args ...any) {
 		m.fail(m.at.Diag(code, msg, try))
 		return
 	}
-	m.fail(&ir.Diag{Code: code, Msg: "method " + m.g.Name + ": " + msg, Entry: m.g.Entry, Try: try})
+	m.fail(&ir.Diag{Code: code, Msg: "method " + m.g.Name + ": " + msg, File: m.g.File, Entry: m.g.Entry, Try: try})
 }
 
 // now is the place of the next instruction in time. Inputs arrive at 0.

@@ -305,6 +305,7 @@ func TestRefused(t *testing.T) {
 		"no name":           {pack(t, append(good(), item{name: ""})), "", "without a name"},
 		"two archives":      {pack(t, append(good(), item{name: "n/archive_format", data: "pt2"})), "n/archive_format", "more than one"},
 		"encrypted":         {record(weight, func(b []byte, at int) { b[at+8] |= 1 }), weight, "encrypted"},
+		"symbolic link":     {record(weight, func(b []byte, at int) { b[at+5] = madeByUnix; le.PutUint32(b[at+38:], 0o120777<<16) }), weight, "symbolic link"},
 		"other method":      {record(weight, func(b []byte, at int) { b[at+10] = 14 }), weight, "method 14"},
 		"method differs":    {record(weight, func(b []byte, at int) { b[at+10] = 8 }), weight, "differs"},
 		"size differs":      {record(weight, func(b []byte, at int) { b[at+20]++; b[at+24]++ }), weight, "differs"},

@@ -149,6 +149,9 @@ func (a *Archive) readDirectory() ([]*Entry, error) {
 	return all, nil
 }
 
+// madeByUnix is the system whose file modes are the upper half of a record's outer attributes.
+const madeByUnix = 3
+
 // readRecord reads the first record of dir, whose archive's data ends at limit,
 // and checks the local header. It returns the record's length.
 func (a *Archive) readRecord(e *Entry, dir []byte, limit int64) (int, error) {
@@ -174,6 +177,8 @@ func (a *Archive) readRecord(e *Entry, dir []byte, limit int64) (int, error) {
 	switch {
 	case flags&(1|1<<6|1<<13) != 0:
 		return 0, a.errorf(e.full, "encrypted", "save the archive without a password")
+	case dir[5] == madeByUnix && le.Uint32(dir[38:])>>16&0o170000 == 0o120000:
+		return 0, a.errorf(e.full, "a symbolic link; nothing outside of the archive is read", tryExport)
 	case e.method != methodStored && e.method != methodFlate:
 		return 0, a.errorf(e.full, "compressed by method %d; only stored and deflated entries can be read", "store entries without compression, as torch.export.save does", e.method)
 	case header > uint64(limit) || uint64(limit)-header < localSize:
