@@ -116,6 +116,9 @@ func Compile(ctx context.Context, o Options) (*Report, error) {
 		in := o.Inputs[0].Path
 		o.Output = strings.TrimSuffix(in, filepath.Ext(in)) + ".pte"
 	}
+	if err := o.checkFiles(); err != nil {
+		return nil, err
+	}
 	backend, err := o.backend()
 	if err != nil {
 		return nil, err
@@ -165,13 +168,8 @@ func Compile(ctx context.Context, o Options) (*Report, error) {
 	if o.Progress != nil {
 		opts.Progress = func(done, total int64) { o.Progress("write", done, total) }
 	}
-	if lowered.Data != nil {
-		if err := pte.WriteDataFile(ctx, o.ExternalWeights, lowered.Data, opts); err != nil {
-			return nil, err
-		}
-	}
-	if err := pte.WriteFile(ctx, o.Output, lowered.Program, opts); err != nil {
-		return nil, err
+	if err := pte.WriteFiles(ctx, o.Output, lowered.Program, o.ExternalWeights, lowered.Data, opts); err != nil {
+		return nil, writeDiag(o.Output, err)
 	}
 	if st, err := os.Stat(o.Output); err == nil {
 		rep.Bytes = st.Size()

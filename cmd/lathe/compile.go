@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -70,6 +71,9 @@ func (c *compileCmd) Run(e *env) error {
 	for _, f := range c.Report {
 		if err := lathe.CheckReportName(f); err != nil {
 			return err
+		}
+		if _, err := os.Stat(filepath.Dir(f)); err != nil {
+			return &lathe.UsageError{Err: fmt.Errorf("--report %s: its folder is not there", f)}
 		}
 	}
 	if c.VerifyEach {

@@ -12,6 +12,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/alecthomas/kong"
 
@@ -25,6 +26,9 @@ const (
 	exitUsage = 2
 	exitBug   = 3
 )
+
+// grace is how long a command may take to tidy up after a signal.
+const grace = 5 * time.Second
 
 type cli struct {
 	Globals
@@ -64,6 +68,12 @@ type env struct {
 func main() {
 	ctx, stop := interruptible(context.Background())
 	defer stop()
+	context.AfterFunc(ctx, func() {
+		stop() // a second signal ends at once
+		time.Sleep(grace)
+		fmt.Fprintln(os.Stderr, "lathe: interrupted")
+		os.Exit(exitInput)
+	})
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 

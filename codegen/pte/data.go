@@ -84,18 +84,6 @@ func WriteData(w io.Writer, d *Data, o Options) error {
 	return nil
 }
 
-// WriteDataFile is to .ptd files what [WriteFile] is to .pte files.
-func WriteDataFile(ctx context.Context, path string, d *Data, o Options) error {
-	l, err := layoutData(d, o)
-	if err == nil {
-		err = l.writeFile(ctx, path, o.Progress)
-	}
-	if err != nil {
-		return fmt.Errorf("ptd: %w", err)
-	}
-	return nil
-}
-
 func layoutData(d *Data, o Options) (*layout, error) {
 	o, err := o.withDefaults()
 	if err != nil {

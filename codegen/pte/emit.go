@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 )
 
 // layout is a file that has been decided on: its head, then pieces at offsets from
@@ -148,58 +147,4 @@ func (s *sink) copyRange(dst *os.File, r FileRange) (int64, error) {
 		s.advance(int64(k))
 	}
 	return done, nil
-}
-
-// writeFile makes path hold the file, or leaves it as it was.
-func (l *layout) writeFile(ctx context.Context, path string, progress func(done, total int64)) (err error) {
-	mode := os.FileMode(0o666)
-	if st, err := os.Stat(path); err == nil {
-		if !st.Mode().IsRegular() {
-			// A pipe or device has no old content to keep.
-			f, err := os.OpenFile(path, os.O_WRONLY, 0)
-			if err != nil {
-				return err
-			}
-			err = l.writeTo(ctx, f, progress)
-			if cerr := f.Close(); err == nil {
-				err = cerr
-			}
-			return err
-		}
-		mode = st.Mode().Perm()
-		// The file that a link names is replaced, not the link.
-		if path, err = filepath.EvalSymlinks(path); err != nil {
-			return err
-		}
-	}
-	f, err := createTemp(path, mode)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			_ = f.Close()
-			_ = os.Remove(f.Name())
-		}
-	}()
-	if err = l.writeTo(ctx, f, progress); err != nil {
-		return err
-	}
-	if err = f.Close(); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
-}
-
-// createTemp makes a new file beside path. Unlike os.CreateTemp it lets the umask
-// decide on the mode, as for any output file.
-func createTemp(path string, mode os.FileMode) (*os.File, error) {
-	for i := 0; ; i++ {
-		name := filepath.Join(filepath.Dir(path), fmt.Sprintf(".%s.%d-%d.tmp", filepath.Base(path), os.Getpid(), i))
-		f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
-		if os.IsExist(err) && i < 1000 {
-			continue
-		}
-		return f, err
-	}
 }

@@ -566,6 +566,38 @@ func TestFileAppearsWholeOrNotAtAll(t *testing.T) {
 	}
 }
 
+// TestFilesTogether changes neither file where one of them cannot be written.
+func TestFilesTogether(t *testing.T) {
+	dir := t.TempDir()
+	prog, data := filepath.Join(dir, "p.pte"), filepath.Join(dir, "p.ptd")
+	for _, path := range []string{prog, data} {
+		if err := os.WriteFile(path, []byte("old"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	full := errors.New("disk full")
+	bad := Bytes(make([]byte, 200_000))
+	for _, c := range []struct{ prog, data Blob }{
+		{failing{200_000, 200_000, full}, bad},
+		{bad, failing{200_000, 200_000, full}},
+	} {
+		p, d := sampleProgram(), sampleData()
+		p.Named = append(p.Named, NamedData{Key: "last", Data: c.prog})
+		d.Entries = append(d.Entries, DataEntry{Key: "last", Data: c.data})
+		if err := WriteFiles(t.Context(), prog, p, data, d, Options{}); !errors.Is(err, full) {
+			t.Errorf("got %v", err)
+		}
+		for _, path := range []string{prog, data} {
+			if b, _ := os.ReadFile(path); string(b) != "old" {
+				t.Errorf("%s was changed", path)
+			}
+		}
+		if es, _ := os.ReadDir(dir); len(es) != 2 {
+			t.Errorf("the folder holds %v", es)
+		}
+	}
+}
+
 // TestFileRange writes parts of a file by the kernel's copy, and reads them mapped.
 func TestFileRange(t *testing.T) {
 	dir := t.TempDir()
@@ -623,7 +655,7 @@ func sampleData() *Data {
 func TestDataFile(t *testing.T) {
 	d := sampleData()
 	path := filepath.Join(t.TempDir(), "w.ptd")
-	if err := WriteDataFile(t.Context(), path, d, Options{}); err != nil {
+	if err := WriteFiles(t.Context(), filepath.Join(t.TempDir(), "p.pte"), sampleProgram(), path, d, Options{}); err != nil {
 		t.Fatal(err)
 	}
 	got, err := OpenData(path)

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/lathe-ml/lathe/internal/wholefile"
+
 	fbp "github.com/lathe-ml/lathe/codegen/fb/program"
 )
 
@@ -51,14 +53,55 @@ func Write(w io.Writer, p *Program, o Options) error {
 // WriteFile writes p to the file path, which appears whole or keeps what it had: the
 // bytes go to a temporary file beside it first. ctx ends the writing early.
 func WriteFile(ctx context.Context, path string, p *Program, o Options) error {
+	return WriteFiles(ctx, path, p, "", nil, o)
+}
+
+// WriteFiles is WriteFile with the weights that lie apart, d, in a data file. Both
+// appear, or both keep what they had.
+func WriteFiles(ctx context.Context, path string, p *Program, dataPath string, d *Data, o Options) error {
 	l, err := layoutProgram(p, o)
 	if err != nil {
 		return fmt.Errorf("pte: %w", err)
 	}
-	if err := l.writeFile(ctx, path, o.Progress); err != nil {
-		return fmt.Errorf("pte: %w", err)
+	out, err := wholefile.Create(path)
+	if err != nil {
+		return err
 	}
-	return nil
+	var data *wholefile.File
+	if d != nil {
+		if data, err = writeData(ctx, dataPath, d, o); err != nil {
+			return out.Discard(err)
+		}
+	}
+	if err = l.writeTo(ctx, out.F, o.Progress); err == nil {
+		if data == nil {
+			return out.Commit()
+		}
+		if err = data.Commit(); err == nil {
+			return out.Commit()
+		}
+		return out.Discard(err)
+	}
+	if data != nil {
+		err = data.Discard(err)
+	}
+	return out.Discard(err)
+}
+
+// writeData writes a data file that is still to be committed.
+func writeData(ctx context.Context, path string, d *Data, o Options) (*wholefile.File, error) {
+	l, err := layoutData(d, o)
+	if err != nil {
+		return nil, fmt.Errorf("ptd: %w", err)
+	}
+	f, err := wholefile.Create(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := l.writeTo(ctx, f.F, o.Progress); err != nil {
+		return nil, f.Discard(err)
+	}
+	return f, nil
 }
 
 const (

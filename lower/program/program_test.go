@@ -395,10 +395,7 @@ func TestExternalWeights(t *testing.T) {
 	dir := t.TempDir()
 	prog, data := filepath.Join(dir, "p.pte"), filepath.Join(dir, "p.ptd")
 	ctx := context.Background()
-	if err := pte.WriteFile(ctx, prog, res.Program, pte.Options{}); err != nil {
-		t.Fatal(err)
-	}
-	if err := pte.WriteDataFile(ctx, data, res.Data, pte.Options{}); err != nil {
+	if err := pte.WriteFiles(ctx, prog, res.Program, data, res.Data, pte.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	if n := len(res.Program.Constants); n > 0 {
