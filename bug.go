@@ -69,6 +69,10 @@ func asBug(err error, method, pass string) error {
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.As(err, &u) || errors.As(err, &sys) {
 		return err
 	}
+	var order *passes.OrderError
+	if errors.As(err, &order) {
+		return &UsageError{order}
+	}
 	if errors.As(err, &b) {
 		b.Method, b.Pass = method, pass
 		return err

@@ -187,7 +187,7 @@ func Transform(ctx context.Context, o Options) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := o.pipeline()
+	p, err := o.Passes()
 	if err != nil {
 		return nil, err
 	}
@@ -344,8 +344,8 @@ func legality(b partition.Backend) func(n *ir.Node) *ir.Diag {
 	}
 }
 
-// pipeline is the passes that the options ask for.
-func (o Options) pipeline() (passes.Pipeline, error) {
+// Passes is the pipeline that the options ask for.
+func (o Options) Passes() (passes.Pipeline, error) {
 	b, err := o.backend()
 	if err != nil {
 		return nil, err
@@ -366,7 +366,7 @@ func (o Options) pipeline() (passes.Pipeline, error) {
 
 // transform runs the passes of the target on one graph and gives the target's delegate what it takes.
 func transform(ctx context.Context, g *ir.Graph, backend partition.Backend, o Options) (*partition.Report, error) {
-	p, err := o.pipeline()
+	p, err := o.Passes()
 	if err != nil {
 		return nil, err
 	}

@@ -77,7 +77,7 @@ func verifyGraph(ctx context.Context, o VerifyOptions, g *ir.Graph) ([]Step, err
 	}
 	p := o.pipeline
 	if p == nil {
-		if p, err = c.pipeline(); err != nil {
+		if p, err = c.Passes(); err != nil {
 			return nil, err
 		}
 	}

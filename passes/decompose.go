@@ -31,7 +31,7 @@ var Decompose = Pass{
 	Doc:  "Replaces each node that neither the backend nor a kernel takes by simpler ones, one step at a time.",
 	Run: func(ctx *Context, g *ir.Graph) error {
 		if g.Stage == ops.StageAten {
-			return fmt.Errorf("decompose needs a graph without mutation: run functionalize before it")
+			return &OrderError{First: "functionalize", Then: ctx.pass, Why: "it needs a graph without mutation"}
 		}
 		return each(g, func(n *ir.Node) error { return decompose(ctx, n, maxSteps) })
 	},

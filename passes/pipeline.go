@@ -128,6 +128,12 @@ type OrderFact struct {
 	Why         string
 }
 
+// OrderError says that a pass cannot run because another has not: the pipeline is wrong, not the program.
+type OrderError OrderFact
+
+// Error tells what is to run first.
+func (e *OrderError) Error() string { return e.Then + ": " + e.Why + ": run " + e.First + " before it" }
+
 // CheckOrder gives the facts that a pipeline breaks.
 func CheckOrder(p Pipeline, facts []OrderFact) []OrderFact {
 	var broken []OrderFact

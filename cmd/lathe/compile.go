@@ -37,18 +37,18 @@ func (t target) options(o *lathe.Options) error {
 
 type compileCmd struct {
 	target
-	Model           string            `arg:"" optional:"" help:"The archive (.pt2), or a program as IR text."`
-	Out             string            `short:"o" help:"The file to write; by default the model's name with .pte." placeholder:"OUT.pte"`
-	Method          map[string]string `help:"A method's name and its archive; may be repeated." placeholder:"NAME=FILE.pt2"`
-	ExternalWeights string            `help:"Write the weights to this file (.ptd) instead of into the program." placeholder:"FILE.ptd"`
-	Pipeline        string            `help:"The passes to run instead of the backend's." placeholder:"SPEC"`
-	Skip            []string          `help:"A pass to leave out." placeholder:"PASS"`
-	PrintAfter      []string          `help:"Print the IR after a pass, or after all." placeholder:"PASS|all"`
-	Dump            string            `help:"A folder for the IR after every pass." placeholder:"DIR"`
-	VerifyEach      bool              `help:"Check the IR after every pass."`
-	Kernels         string            `help:"A folder of Metal kernels for operators, for the backend mlx; lathe kernel stub begins one." placeholder:"DIR"`
-	FuseKernels     bool              `help:"Make one Metal kernel of each chain of element-wise operators, for the backend mlx."`
-	Report          []string          `help:"Write a report; the name ends in .html, .json or .md." placeholder:"FILE" sep:"none"`
+	Model           string   `arg:"" optional:"" help:"The archive (.pt2), or a program as IR text."`
+	Out             string   `short:"o" help:"The file to write; by default the model's name with .pte." placeholder:"OUT.pte"`
+	Method          []string `help:"A method's name and its archive; may be repeated." placeholder:"NAME=FILE.pt2" sep:"none"`
+	ExternalWeights string   `help:"Write the weights to this file (.ptd) instead of into the program." placeholder:"FILE.ptd"`
+	Pipeline        string   `help:"The passes to run instead of the backend's." placeholder:"SPEC"`
+	Skip            []string `help:"A pass to leave out." placeholder:"PASS"`
+	PrintAfter      []string `help:"Print the IR after a pass, or after all." placeholder:"PASS|all"`
+	Dump            string   `help:"A folder for the IR after every pass." placeholder:"DIR"`
+	VerifyEach      bool     `help:"Check the IR after every pass."`
+	Kernels         string   `help:"A folder of Metal kernels for operators, for the backend mlx; lathe kernel stub begins one." placeholder:"DIR"`
+	FuseKernels     bool     `help:"Make one Metal kernel of each chain of element-wise operators, for the backend mlx."`
+	Report          []string `help:"Write a report; the name ends in .html, .json or .md." placeholder:"FILE" sep:"none"`
 }
 
 func (c *compileCmd) Run(e *env) error {
@@ -60,14 +60,19 @@ func (c *compileCmd) Run(e *env) error {
 	if c.Model != "" {
 		o.Inputs = append(o.Inputs, lathe.Input{Path: c.Model})
 	}
-	names := make([]string, 0, len(c.Method))
-	for name := range c.Method {
-		names = append(names, name)
+	named := map[string]bool{}
+	for _, m := range c.Method {
+		name, path, ok := strings.Cut(m, "=")
+		if !ok || name == "" || path == "" {
+			return &lathe.UsageError{Err: fmt.Errorf("--method %s: want NAME=FILE.pt2", m)}
+		}
+		if named[name] {
+			return &lathe.UsageError{Err: fmt.Errorf("--method %s: a method of that name is given already", m)}
+		}
+		named[name] = true
+		o.Inputs = append(o.Inputs, lathe.Input{Path: path, Method: name})
 	}
-	slices.Sort(names)
-	for _, name := range names {
-		o.Inputs = append(o.Inputs, lathe.Input{Path: c.Method[name], Method: name})
-	}
+	slices.SortStableFunc(o.Inputs, func(a, b lathe.Input) int { return strings.Compare(a.Method, b.Method) })
 	for _, f := range c.Report {
 		if err := lathe.CheckReportName(f); err != nil {
 			return err
@@ -79,8 +84,8 @@ func (c *compileCmd) Run(e *env) error {
 	if c.VerifyEach {
 		o.Hooks = append(o.Hooks, passes.VerifyHook())
 	}
-	for _, p := range c.PrintAfter {
-		o.Hooks = append(o.Hooks, passes.PrintHook(e.stdout, p))
+	if err := printAfter(e, o, c.PrintAfter); err != nil {
+		return err
 	}
 	if c.Dump != "" {
 		if err := os.MkdirAll(c.Dump, 0o777); err != nil {
@@ -106,6 +111,24 @@ func (c *compileCmd) Run(e *env) error {
 	return nil
 }
 
+// printAfter prints the IR after passes of the pipeline at hand.
+func printAfter(e *env, o *lathe.Options, names []string) error {
+	if len(names) == 0 {
+		return nil
+	}
+	p, err := o.Passes()
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if name != "all" && len(p.Without(name)) == len(p) {
+			return &lathe.UsageError{Err: fmt.Errorf("--print-after %s: the pipeline has no such pass: %s", name, p)}
+		}
+		o.Hooks = append(o.Hooks, passes.PrintHook(e.stdout, name))
+	}
+	return nil
+}
+
 func parseDim(s string) (string, sym.Range, error) {
 	name, bounds, ok := strings.Cut(s, "=")
 	lo, hi, isRange := strings.Cut(bounds, "..")
@@ -120,7 +143,7 @@ func parseDim(s string) (string, sym.Range, error) {
 	if err == nil && hi != "" {
 		r.Max, err = strconv.ParseInt(hi, 10, 64)
 	}
-	if !ok || err != nil || bounds == "" {
+	if !ok || err != nil || name == "" || bounds == "" || r.Empty() {
 		return "", r, &lathe.UsageError{Err: fmt.Errorf("--dim %s: want NAME=MIN..MAX", s)}
 	}
 	return name, r, nil

@@ -23,8 +23,8 @@ func (c *optCmd) Run(e *env) error {
 		return err
 	}
 	o.Hooks = append(o.Hooks, passes.VerifyHook())
-	for _, p := range c.PrintAfter {
-		o.Hooks = append(o.Hooks, passes.PrintHook(e.stdout, p))
+	if err := printAfter(e, o, c.PrintAfter); err != nil {
+		return err
 	}
 	m, err := lathe.Transform(e, *o)
 	if err != nil {
