@@ -30,12 +30,16 @@ type Info struct {
 	Stages StageSet
 }
 
-// Info gives the facts of id; those of Unknown are empty.
+// unknown is what has to be thought of an operator without a row: it may write to its arguments, so that it must not go
+// although nobody reads its results.
+var unknown = Info{Effect: true}
+
+// Info gives the facts of id.
 func (id ID) Info() *Info {
-	if int(id) < len(infos) {
+	if id > 0 && int(id) < len(infos) {
 		return &infos[id]
 	}
-	return &infos[0]
+	return &unknown
 }
 
 // String is the operator's name.

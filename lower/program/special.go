@@ -69,7 +69,7 @@ func matchSpecial(n *ir.Node) (*plan, *ir.Diag, bool) {
 // needless recognises nodes that do nothing at run time: results that are expressions over symbols which inputs or other
 // results tell, or no result at all.
 func needless(n *ir.Node) *plan {
-	if len(n.Outs) == 0 && (n.Info().Effect || n.Op == ops.Unknown) {
+	if n.Op == ops.Unknown || len(n.Outs) == 0 && n.Info().Effect {
 		return nil
 	}
 	for _, o := range n.Outs {
