@@ -879,6 +879,10 @@ func evalBinary(c *Call) ([]Value, error) {
 			r := halfRounder(d)
 			b.f = func(a, _ float64) float64 { return r(a*a) * a }
 		}
+	case "divide_trunc":
+		if d != ops.Float64 { // the quotient is rounded first: 1/0.1 is 10
+			b.f = func(a, b float64) float64 { return math.Trunc(float64(float32(a / b))) }
+		}
 	case "copysign", "atan2", "hypot", "logaddexp":
 		d = floatType(d)
 	case "xlogy":

@@ -60,6 +60,18 @@ func wantFloats(t *testing.T, what string, v interp.Value, want ...float64) {
 	}
 }
 
+// A quotient of 32-bit floats is rounded before it is cut, and not before it is rounded down. The values are PyTorch's.
+func TestRoundedQuotients(t *testing.T) {
+	s := session(t, `graph @f(%x: f32[4] user) -> (%1, %2) {
+  %1 = aten.div.Scalar_mode(%x, 0.1, rounding_mode="trunc") : f32[4]
+  %2 = aten.div.Scalar_mode(%x, 0.1, rounding_mode="floor") : f32[4]
+}
+`, interp.Options{})
+	out := mustRun(t, s, f32([]int64{4}, 1, 0.3, -1, 6))
+	wantFloats(t, "trunc", out[0], 10, 3, -10, 60)
+	wantFloats(t, "floor", out[1], 9, 3, -10, 59)
+}
+
 // Before functionalization a write through a view of a view shows in the base, in the other views and in the state.
 func TestWritesThroughViews(t *testing.T) {
 	s := session(t, `graph @f(%x: f32[2] user, %b: f32[2, 3] buffer "b" = [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]) -> (%5, %sum) {

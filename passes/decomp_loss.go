@@ -256,6 +256,13 @@ func decompCrossEntropy(d *Decomp) []*ir.Value {
 	return d.back(mix(loss, all))
 }
 
+// decompScalarFirst makes a tensor of a number that stands first.
+func decompScalarFirst(d *Decomp) []*ir.Value {
+	t := d.N.Out().Type.DType
+	id := ops.Lookup("aten." + d.N.Info().Schema.Base + ".Tensor")
+	return d.outs(op.New(d.Builder, id, []ir.Arg{ir.Ref(d.cast(d.in(0), t)), ir.Ref(d.cast(d.in(1), t))}))
+}
+
 // decompRemainder gives the remainder the sign of the divisor, for kernels that give it that of the dividend.
 func decompRemainder(d *Decomp) []*ir.Value {
 	t := d.N.Out().Type.DType
@@ -278,4 +285,30 @@ func decompRemainder(d *Decomp) []*ir.Value {
 	m := d.pick(ops.AtenFmodTensor, ops.AtenFmodScalar, x, y)
 	wrong := d.and(d.ne(m, 0.0), d.v(op.AtenLogicalXorDefault(d.Builder, d.lt(m, 0.0), d.lt(d.tensor(y), 0.0))))
 	return one(d.where(wrong, d.add(m, y), m))
+}
+
+// decompPowInt raises integers to integer powers by squaring, with zero and ones where the exponent is negative, as torch has
+// them. Other powers are the kernel's.
+func decompPowInt(d *Decomp) []*ir.Value {
+	t := d.N.Out().Type.DType
+	if kindOf(t) != 1 || !isTensor(d.N.Arg(1)) {
+		return nil
+	}
+	x, y := d.cast(d.in(0), ops.Int64), d.cast(d.in(1), ops.Int64)
+	half := func(e *ir.Value) (h, bit *ir.Value) {
+		h = d.floorDiv(e, 2)
+		return h, d.sub(e, d.mul(h, 2))
+	}
+	_, odd := half(y)
+	// Beyond 63 only the powers of 0, 1 and -1 do not overflow; they need no more than the last bit.
+	e := d.where(d.gt(y, 62), d.add(odd, 62), d.max(y, 0))
+	p := d.scalar(1, ops.Int64)
+	square := x
+	for range 6 { // e has six bits
+		h, bit := half(e)
+		p = d.mul(p, d.where(d.ne(bit, 0), square, d.scalar(1, ops.Int64)))
+		e, square = h, d.mul(square, square)
+	}
+	negative := d.where(d.eq(x, 1), d.scalar(1, ops.Int64), d.where(d.eq(x, -1), d.sub(d.scalar(1, ops.Int64), d.mul(odd, 2)), d.scalar(0, ops.Int64)))
+	return d.back(d.where(d.lt(y, 0), negative, p))
 }

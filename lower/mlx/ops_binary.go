@@ -58,9 +58,9 @@ var binaryRules = map[ops.ID]rule{
 	ops.AtenRemainderScalar:    elementwise(remNode, nil),
 	ops.AtenFmodTensor:         fmodRule,
 	ops.AtenFmodScalar:         fmodRule,
-	ops.AtenPowTensorTensor:    elementwise(powNode, nil),
+	ops.AtenPowTensorTensor:    power,
 	ops.AtenPowTensorScalar:    powScalar,
-	ops.AtenPowScalar:          elementwise(powNode, nil),
+	ops.AtenPowScalar:          power,
 	ops.AtenMaximumDefault:     elementwise(maxNode, orNode),
 	ops.AtenMinimumDefault:     elementwise(minNode, andNode),
 	ops.AtenMaxOther:           elementwise(maxNode, orNode),
@@ -187,6 +187,14 @@ func powScalar(m *match) emit {
 	return elementwise(powNode, nil)(m)
 }
 
+// power leaves integers whose exponent may be negative: MLX gives 0 for all of them, torch not for 1 and -1.
+func power(m *match) emit {
+	if y := m.in(1); m.out().DType.IsInt() && (y == nil || y.Type.DType.IsSigned()) {
+		return m.no("integer powers with exponents that may be negative")
+	}
+	return elementwise(powNode, nil)(m)
+}
+
 func divMode(m *match) emit {
 	mode, _ := m.n.ArgNamed("rounding_mode").Str()
 	d := m.out().DType
@@ -229,7 +237,9 @@ func floorDivide(m *match) emit {
 		return m.no("an operand does not fit %s", d)
 	}
 	if d.IsFloat() {
-		return pointwise(m, x, y, d, func(a, c, out mlx.Tid) mlx.OpNode { return &mlx.FloorDivideNode{A: a, B: c, Out: out} }, nil)
+		return func(b *builder) {
+			b.result(0, b.cast(b.floorDivideFloats(b.operand(x, ops.Float32), b.operand(y, ops.Float32)), d))
+		}
 	}
 	most := min(magnitude(m.n.Graph(), x), largest(d))
 	return func(b *builder) {
@@ -239,6 +249,27 @@ func floorDivide(m *match) emit {
 		}
 		b.result(0, b.divideInts(b.operand(x, d), b.operand(y, d), d, false, most))
 	}
+}
+
+// floorDivideFloats is the quotient of 32-bit floats rounded down, from what is left by exact division: 1/0.1 is 10 when
+// rounded first, as FloorDivideNode has it, and 9 in torch.
+func (b *builder) floorDivideFloats(x, y mlx.Tid) mlx.Tid {
+	const d = ops.Float32
+	op := func(t ops.DType, node binaryNode, p, q mlx.Tid) mlx.Tid {
+		out := b.temp(t)
+		b.emit(node(p, q, out))
+		return out
+	}
+	zero := b.float(d, 0)
+	rest := b.fmod(x, y, d)
+	whole := b.temp(d)
+	b.emit(&mlx.RoundNode{X: op(d, divNode, op(d, subNode, x, rest), y), Out: whole})
+	signs := op(ops.Bool, neNode, op(ops.Bool, ltNode, rest, zero), op(ops.Bool, ltNode, y, zero))
+	below := op(ops.Bool, andNode, signs, op(ops.Bool, neNode, rest, zero))
+	floor, out := b.temp(d), b.temp(d)
+	b.emit(&mlx.WhereNode{Condition: below, X: op(d, subNode, whole, b.float(d, 1)), Y: whole, Out: floor})
+	b.emit(&mlx.WhereNode{Condition: op(ops.Bool, neNode, y, zero), X: floor, Y: op(d, divNode, x, y), Out: out})
+	return out
 }
 
 func where(m *match) emit {

@@ -2,6 +2,7 @@ package mlx
 
 import (
 	"math"
+	"slices"
 
 	"github.com/lathe-ml/lathe/codegen/fb/mlx"
 	"github.com/lathe-ml/lathe/ir"
@@ -30,6 +31,9 @@ var createRules = map[ops.ID]rule{
 	ops.AtenTriuDefault:         triangle(false),
 }
 
+// mayBeZero tells that the bounds of a size do not keep it from zero.
+func (m *match) mayBeZero(e sym.Expr) bool { return m.n.Graph().Root().Syms.Range(e).Min < 1 }
+
 func filled(v int64) rule { return func(m *match) emit { return m.fill(ir.Int(v)) } }
 
 func fullRule(at int) rule { return func(m *match) emit { return m.fill(m.arg(at)) } }
@@ -44,17 +48,19 @@ func (m *match) fill(v ir.Arg) emit {
 	if v.Value() != nil && v.Value().Type.IsTensor() {
 		return m.no("the value is computed")
 	}
-	syms := m.n.Graph().Root().Syms
 	for _, e := range shape {
-		if syms.Range(e).Min < 1 {
-			if _, ok := e.IsConst(); ok {
-				return m.no("an empty tensor")
-			}
+		if e.IsConstValue(0) {
+			return m.no("an empty tensor")
 		}
 	}
+	mayBeEmpty := slices.ContainsFunc(shape, m.mayBeZero)
 	f, isConst := v.Float()
 	exact := isConst && (!d.IsInt() || math.Abs(f) <= 1<<24)
 	return func(b *builder) {
+		if mayBeEmpty { // FullNode makes none
+			b.emit(&mlx.BroadcastToNode{X: b.operand(v, d), Out: b.out(0), Shape: b.ints(shape)})
+			return
+		}
 		if isConst && !exact {
 			if len(shape) == 0 {
 				b.result(0, b.scalar(d, v))
@@ -115,6 +121,14 @@ func arange(m *match) emit {
 	if whole {
 		if k, ok := es[2].IsConst(); !ok || k == 0 {
 			return m.no("a computed step")
+		}
+		if m.mayBeZero(count) { // ARangeNode makes one element at least
+			return func(b *builder) {
+				t, some := scalarType(d), b.temp(d)
+				stop := sym.Add(es[0], sym.Mul(es[2], sym.Max(count, sym.Const(1))))
+				b.emit(&mlx.ARangeNode{Start: b.int(es[0]), Stop: b.int(stop), Step: b.int(es[2]), ScalarType: &t, Out: some})
+				b.emit(&mlx.SliceNode{X: some, Out: b.out(0), Axis: lit(0), Start: lit(0), Stop: b.int(count), Step: 1})
+			}
 		}
 		return func(b *builder) {
 			t := scalarType(d)

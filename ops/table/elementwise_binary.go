@@ -189,6 +189,14 @@ var elementwiseBinary = []ops.Row{
 		Interp: "evalBinary",
 	},
 	{
+		Schema:     "aten::floor_divide_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
+		Doc:        "self / other rounded down, written to self.",
+		DTypes:     ops.Real,
+		Infer:      "inferBinary",
+		Interp:     "evalBinary",
+		Functional: "aten.floor_divide.default",
+	},
+	{
 		Schema: "aten::floor_divide_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
 		Doc:    "self / other rounded down, written to self.",
 		DTypes: ops.Real,
@@ -229,6 +237,7 @@ var elementwiseBinary = []ops.Row{
 	},
 	{
 		Schema: "aten::remainder.Scalar_Tensor(Scalar self, Tensor other) -> Tensor",
+		Decomp: "decompScalarFirst",
 		Doc:    "The remainder with the sign of the divisor.",
 		DTypes: ops.Real,
 		Infer:  "inferArith",
@@ -266,6 +275,7 @@ var elementwiseBinary = []ops.Row{
 	},
 	{
 		Schema: "aten::pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor",
+		Decomp: "decompPowInt",
 		Doc:    "self to the power of exponent.",
 		DTypes: ops.Real | ops.Complex,
 		Infer:  "inferPow",
@@ -282,11 +292,20 @@ var elementwiseBinary = []ops.Row{
 	},
 	{
 		Schema: "aten::pow.Scalar(Scalar self, Tensor exponent) -> Tensor",
+		Decomp: "decompPowInt",
 		Doc:    "self to the power of exponent.",
 		DTypes: ops.Real | ops.Complex,
 		Infer:  "inferPow",
 		Interp: "evalBinary",
 		Kernel: "aten::pow.Scalar_out",
+	},
+	{
+		Schema:     "aten::pow_.Tensor(Tensor(a!) self, Tensor exponent) -> Tensor(a!)",
+		Doc:        "self to the power of exponent, written to self.",
+		DTypes:     ops.Real | ops.Complex,
+		Infer:      "inferPow",
+		Interp:     "evalBinary",
+		Functional: "aten.pow.Tensor_Tensor",
 	},
 	{
 		Schema: "aten::pow_.Scalar(Tensor(a!) self, Scalar exponent) -> Tensor(a!)",
@@ -318,6 +337,14 @@ var elementwiseBinary = []ops.Row{
 		Infer:  "inferFloatPower",
 		Interp: "evalBinary",
 		Decomp: "decompFloatPower",
+	},
+	{
+		Schema:     "aten::float_power_.Tensor(Tensor(a!) self, Tensor exponent) -> Tensor(a!)",
+		Doc:        "The power computed in double precision, written to self.",
+		DTypes:     ops.RealBool | ops.Complex,
+		Infer:      "inferFloatPower",
+		Interp:     "evalBinary",
+		Functional: "aten.float_power.Tensor_Tensor",
 	},
 	{
 		Schema: "aten::float_power_.Scalar(Tensor(a!) self, Scalar exponent) -> Tensor(a!)",
@@ -670,6 +697,7 @@ var elementwiseBinary = []ops.Row{
 	},
 	{
 		Schema: "aten::bitwise_and.Scalar_Tensor(Scalar self, Tensor other) -> Tensor",
+		Decomp: "decompScalarFirst",
 		Doc:    "Bit by bit and; logical for bools.",
 		DTypes: ops.Ints | ops.Set(ops.Bool),
 		Infer:  "inferBitwise",
@@ -707,6 +735,7 @@ var elementwiseBinary = []ops.Row{
 	},
 	{
 		Schema: "aten::bitwise_or.Scalar_Tensor(Scalar self, Tensor other) -> Tensor",
+		Decomp: "decompScalarFirst",
 		Doc:    "Bit by bit or; logical for bools.",
 		DTypes: ops.Ints | ops.Set(ops.Bool),
 		Infer:  "inferBitwise",
@@ -744,6 +773,7 @@ var elementwiseBinary = []ops.Row{
 	},
 	{
 		Schema: "aten::bitwise_xor.Scalar_Tensor(Scalar self, Tensor other) -> Tensor",
+		Decomp: "decompScalarFirst",
 		Doc:    "Bit by bit exclusive or; logical for bools.",
 		DTypes: ops.Ints | ops.Set(ops.Bool),
 		Infer:  "inferBitwise",

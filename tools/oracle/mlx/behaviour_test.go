@@ -197,6 +197,23 @@ graph @forward(%x: f32[s0, 3] user) -> (%2, %3) {
   %3 = aten.floor_divide(%2, 7): i64[4]
   %4 = aten.div.Tensor_mode(%2, -3, rounding_mode="trunc"): i64[4]
 }`},
+	{name: "floored quotients that division rounds up", nodes: "FloorDivide 0", src: `graph @forward(%x: f32[9] user, %w: f32[9] param "w" = [1.0, 0.3, 0.6, 6.0, -0.3, 5.0, -1.0, inf, 0.0], %u: f32[9] param "u" = [0.1, 0.1, 0.2, 0.2, 0.1, 0.0, inf, 2.0, -3.0]) -> (%1, %2, %3) {
+  %1 = aten.floor_divide(%w, %u): f32[9]
+  %2 = aten.div.Scalar_mode(%w, 0.1, rounding_mode="floor"): f32[9]
+  %3 = aten.floor_divide(%x, %u): f32[9]
+}`},
+	{name: "integer powers with negative exponents", src: `graph @forward(%x: f32[2] user, %w: i64[7] param "w" = [2, 1, -1, -1, 0, -3, 5], %u: i64[7] param "u" = [-1, -2, -3, -4, 0, 5, 62]) -> (%1, %2, %3) {
+  %1 = aten.pow.Tensor_Tensor(%w, %u): i64[7]
+  %2 = aten.pow.Scalar(-1, %u): i64[7]
+  %3 = aten.neg(%x): f32[2]
+}`},
+	{name: "sizes down to zero", sizes: []int64{0, 1, 3}, src: `sym s0 in [0, 9] hint 4
+graph @forward(%x: f32[s0, 2] user) -> (%1, %2, %3, %4) {
+  %1 = aten.full([s0, 2], 2.5, dtype=dtype(f32)): f32[s0, 2]
+  %2 = aten.full([s0], s0, dtype=dtype(i64)): i64[s0]
+  %3 = aten.arange.start_step(1, 2*s0 + 1, 2, dtype=dtype(i64)): i64[s0]
+  %4 = aten.add.Tensor(%x, %1): f32[s0, 2]
+}`},
 	{name: "convolution with padding on one side and a cut result", src: `graph @forward(%x: f32[1, 2, 6] user, %w: f32[3, 2, 4] param "w", %u: f32[2, 3, 2] param "u") -> (%1, %2) {
   %1 = aten.conv1d.padding(%x, %w, padding="same"): f32[1, 3, 6]
   %2 = aten.conv_transpose1d(%x, %u, stride=[2], padding=[3]): f32[1, 3, 6]
@@ -232,13 +249,18 @@ func randomTensor(r *rand.Rand, d ops.DType, sizes []int64) *etrt.Tensor {
 	for _, k := range sizes {
 		n *= k
 	}
-	x := &etrt.Tensor{Shape: append([]int64{}, sizes...)}
+	x := &etrt.Tensor{DType: etrt.F32, Shape: append([]int64{}, sizes...)}
+	switch d {
+	case ops.Bool:
+		x.DType = etrt.Bool
+	case ops.Int64:
+		x.DType = etrt.I64
+	}
 	for range n {
 		switch d {
 		case ops.Bool:
-			x.DType, x.Data = etrt.Bool, append(x.Data, byte(r.IntN(2)))
+			x.Data = append(x.Data, byte(r.IntN(2)))
 		case ops.Int64:
-			x.DType = etrt.I64
 			v := uint64(int64(r.IntN(2000001) - 1000000))
 			for range 8 {
 				x.Data = append(x.Data, byte(v))
