@@ -192,6 +192,15 @@ func evalFakeQuantPerChannel(c *Call) ([]Value, error) {
 	return one(arith("mul", arith("sub", q, z), s))
 }
 
+// evalFakeQuantPerTensor is that with one scale, a number or a tensor of one element.
+func evalFakeQuantPerTensor(c *Call) ([]Value, error) {
+	t := c.T(0)
+	s, z := NewTensor(ops.Float32), single(c.Args[2])
+	flat[float32](s)[0] = float32(mustFloat(single(c.Args[1])))
+	q := clampTo(arith("add", roundEven(arith("mul", widen32(t), arith("div", 1.0, s))), z), c.Int(3), c.Int(4))
+	return one(cast(arith("mul", arith("sub", q, z), s), t.DType))
+}
+
 // evalQuantizedAdd adds quantized tensors: add, add_relu, add.scalar.
 func evalQuantizedAdd(c *Call) ([]Value, error) {
 	deq := func(t *Tensor, scale, zero Value) *Tensor {

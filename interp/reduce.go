@@ -256,6 +256,9 @@ func evalAllAny(c *Call) ([]Value, error) {
 	t := c.T(0)
 	in, keep := c.reduced(t)
 	all := c.base() == "all" || c.base() == "_is_all_true"
+	if i := c.index("dim"); i >= 0 && c.has(i) && c.overload() == "dims" && len(c.Ints(i)) == 0 { // over no dimension: element by element
+		clear(in)
+	}
 	r := t.reduction(in, keep)
 	v := r.t.bools()
 	out := make([]bool, r.outer)

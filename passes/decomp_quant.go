@@ -135,6 +135,16 @@ func decompFakeQuantPerChannel(d *Decomp) []*ir.Value {
 	return d.back(d.dequantized(d.quantized(x, s, z, lo, hi, ops.Float32), s, z, ops.Float32))
 }
 
+func decompFakeQuantPerTensor(d *Decomp) []*ir.Value {
+	x := d.opmath(d.in(0))
+	lo, hi, ok := d.qbounds()
+	if !ok {
+		return nil
+	}
+	s, z := d.param(d.N.Arg(1), -1, 0), d.param(d.N.Arg(2), -1, 0)
+	return d.back(d.dequantized(d.quantized(x, s, z, lo, hi, ops.Float32), s, z, ops.Float32))
+}
+
 // grouped views x as rows of groups and a parameter as one for each.
 func (d *Decomp) grouped(x *ir.Value, size int64) (rows *ir.Value, param func(ir.Arg) any) {
 	n := sym.FloorDiv(x.Type.Numel(), sym.Const(size))

@@ -71,6 +71,22 @@ func decompAny(d *Decomp) []*ir.Value {
 	return d.back(d.any(x, d.keep(), d.dims(a, x)...))
 }
 
+// decompAnyDims is any over no dimension, which is each element for itself; no dimension given means all of them.
+func decompAnyDims(d *Decomp) []*ir.Value {
+	a := d.named("dim")
+	if a.Kind() != ir.ArgList || len(a.List()) > 0 {
+		return nil
+	}
+	return d.back(d.cast(d.in(0), ops.Bool))
+}
+
+func decompAllDims(d *Decomp) []*ir.Value {
+	if vs := decompAnyDims(d); vs != nil {
+		return vs
+	}
+	return decompAll(d)
+}
+
 func decompIsAllTrue(d *Decomp) []*ir.Value {
 	x := d.in(0)
 	return one(d.not(d.any(d.not(x), false, allDims(x.Type.Rank())...)))

@@ -1647,6 +1647,21 @@ func AtenEyeM(b *ir.Builder, n ir.Arg, m ir.Arg, kw ...ir.Named) *ir.Value {
 	return out(build(b, ops.AtenEyeM, []ir.Named{KW("n", n), KW("m", m)}, kw))
 }
 
+// AtenFakeQuantizePerChannelAffineDefault builds aten::fake_quantize_per_channel_affine(Tensor self, Tensor scale, Tensor zero_point, int axis, int quant_min, int quant_max) -> Tensor. The input quantized and dequantized with a scale for each index along an axis.
+func AtenFakeQuantizePerChannelAffineDefault(b *ir.Builder, self *ir.Value, scale *ir.Value, zeroPoint *ir.Value, axis ir.Arg, quantMin ir.Arg, quantMax ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenFakeQuantizePerChannelAffineDefault, []ir.Named{KW("self", ir.Ref(self)), KW("scale", ir.Ref(scale)), KW("zero_point", ir.Ref(zeroPoint)), KW("axis", axis), KW("quant_min", quantMin), KW("quant_max", quantMax)}, kw))
+}
+
+// AtenFakeQuantizePerTensorAffineDefault builds aten::fake_quantize_per_tensor_affine(Tensor self, float scale, int zero_point, int quant_min, int quant_max) -> Tensor. The input quantized and dequantized.
+func AtenFakeQuantizePerTensorAffineDefault(b *ir.Builder, self *ir.Value, scale ir.Arg, zeroPoint ir.Arg, quantMin ir.Arg, quantMax ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenFakeQuantizePerTensorAffineDefault, []ir.Named{KW("self", ir.Ref(self)), KW("scale", scale), KW("zero_point", zeroPoint), KW("quant_min", quantMin), KW("quant_max", quantMax)}, kw))
+}
+
+// AtenFakeQuantizePerTensorAffineTensorQparams builds aten::fake_quantize_per_tensor_affine.tensor_qparams(Tensor self, Tensor scale, Tensor zero_point, int quant_min, int quant_max) -> Tensor. The input quantized and dequantized with a computed scale.
+func AtenFakeQuantizePerTensorAffineTensorQparams(b *ir.Builder, self *ir.Value, scale *ir.Value, zeroPoint *ir.Value, quantMin ir.Arg, quantMax ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenFakeQuantizePerTensorAffineTensorQparams, []ir.Named{KW("self", ir.Ref(self)), KW("scale", ir.Ref(scale)), KW("zero_point", ir.Ref(zeroPoint)), KW("quant_min", quantMin), KW("quant_max", quantMax)}, kw))
+}
+
 // AtenFeatureAlphaDropoutDefault builds aten::feature_alpha_dropout(Tensor input, float p, bool train) -> Tensor. Random zeros while training; the input itself otherwise.
 func AtenFeatureAlphaDropoutDefault(b *ir.Builder, input *ir.Value, p ir.Arg, train ir.Arg, kw ...ir.Named) *ir.Value {
 	return out(build(b, ops.AtenFeatureAlphaDropoutDefault, []ir.Named{KW("input", ir.Ref(input)), KW("p", p), KW("train", train)}, kw))

@@ -6069,6 +6069,74 @@ func AsAtenEyeM(n *ir.Node) (v AtenEyeMView, ok bool) {
 	return v, true
 }
 
+// AtenFakeQuantizePerChannelAffineDefaultView is the arguments of aten.fake_quantize_per_channel_affine.default; a tensor that is None is nil.
+type AtenFakeQuantizePerChannelAffineDefaultView struct {
+	Self      *ir.Value
+	Scale     *ir.Value
+	ZeroPoint *ir.Value
+	Axis      ir.Arg
+	QuantMin  ir.Arg
+	QuantMax  ir.Arg
+}
+
+// AsAtenFakeQuantizePerChannelAffineDefault is n's arguments as aten.fake_quantize_per_channel_affine.default; ok is false for other nodes.
+func AsAtenFakeQuantizePerChannelAffineDefault(n *ir.Node) (v AtenFakeQuantizePerChannelAffineDefaultView, ok bool) {
+	if n == nil || n.Op != ops.AtenFakeQuantizePerChannelAffineDefault {
+		return v, false
+	}
+	v.Self = n.In(0)
+	v.Scale = n.In(1)
+	v.ZeroPoint = n.In(2)
+	v.Axis = n.Arg(3)
+	v.QuantMin = n.Arg(4)
+	v.QuantMax = n.Arg(5)
+	return v, true
+}
+
+// AtenFakeQuantizePerTensorAffineDefaultView is the arguments of aten.fake_quantize_per_tensor_affine.default; a tensor that is None is nil.
+type AtenFakeQuantizePerTensorAffineDefaultView struct {
+	Self      *ir.Value
+	Scale     ir.Arg
+	ZeroPoint ir.Arg
+	QuantMin  ir.Arg
+	QuantMax  ir.Arg
+}
+
+// AsAtenFakeQuantizePerTensorAffineDefault is n's arguments as aten.fake_quantize_per_tensor_affine.default; ok is false for other nodes.
+func AsAtenFakeQuantizePerTensorAffineDefault(n *ir.Node) (v AtenFakeQuantizePerTensorAffineDefaultView, ok bool) {
+	if n == nil || n.Op != ops.AtenFakeQuantizePerTensorAffineDefault {
+		return v, false
+	}
+	v.Self = n.In(0)
+	v.Scale = n.Arg(1)
+	v.ZeroPoint = n.Arg(2)
+	v.QuantMin = n.Arg(3)
+	v.QuantMax = n.Arg(4)
+	return v, true
+}
+
+// AtenFakeQuantizePerTensorAffineTensorQparamsView is the arguments of aten.fake_quantize_per_tensor_affine.tensor_qparams; a tensor that is None is nil.
+type AtenFakeQuantizePerTensorAffineTensorQparamsView struct {
+	Self      *ir.Value
+	Scale     *ir.Value
+	ZeroPoint *ir.Value
+	QuantMin  ir.Arg
+	QuantMax  ir.Arg
+}
+
+// AsAtenFakeQuantizePerTensorAffineTensorQparams is n's arguments as aten.fake_quantize_per_tensor_affine.tensor_qparams; ok is false for other nodes.
+func AsAtenFakeQuantizePerTensorAffineTensorQparams(n *ir.Node) (v AtenFakeQuantizePerTensorAffineTensorQparamsView, ok bool) {
+	if n == nil || n.Op != ops.AtenFakeQuantizePerTensorAffineTensorQparams {
+		return v, false
+	}
+	v.Self = n.In(0)
+	v.Scale = n.In(1)
+	v.ZeroPoint = n.In(2)
+	v.QuantMin = n.Arg(3)
+	v.QuantMax = n.Arg(4)
+	return v, true
+}
+
 // AtenFeatureAlphaDropoutDefaultView is the arguments of aten.feature_alpha_dropout.default; a tensor that is None is nil.
 type AtenFeatureAlphaDropoutDefaultView struct {
 	Input *ir.Value

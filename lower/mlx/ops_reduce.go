@@ -117,6 +117,9 @@ func reduce(node reduceNode) rule {
 		if !ok {
 			return nil
 		}
+		if a := m.n.ArgNamed("dim"); (m.n.Op == ops.AtenAnyDims || m.n.Op == ops.AtenAllDims) && a.Kind() == ir.ArgList && len(a.List()) == 0 {
+			return m.no("no dimension, which is each element for itself")
+		}
 		if d == ops.Bool && x.Type.DType != ops.Bool {
 			// any and all, on any type
 			return func(b *builder) { b.emit(node(b.inAs(x, ops.Bool), b.out(0), axes, keep)) }

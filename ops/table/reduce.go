@@ -165,7 +165,7 @@ var reduce = []ops.Row{
 		DTypes: ops.RealBool | ops.Complex,
 		Infer:  "inferAny",
 		Interp: "evalAllAny",
-		Decomp: "decompAll",
+		Decomp: "decompAllDims",
 	},
 	{
 		Schema: "aten::any(Tensor self) -> Tensor",
@@ -187,6 +187,7 @@ var reduce = []ops.Row{
 	},
 	{
 		Schema: "aten::any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor",
+		Decomp: "decompAnyDims",
 		Doc:    "Whether any element is not zero.",
 		DTypes: ops.RealBool | ops.Complex,
 		Infer:  "inferAny",
