@@ -558,7 +558,7 @@ func evalScatter(c *Call) ([]Value, error) {
 			mode = c.Str(i)
 		}
 	}
-	checkIndexShape(idx, t, -1, "scatter into a tensor")
+	checkIndexShape(idx, t, d, "scatter into a tensor")
 	if _, number := numberOf(c.Args[3]); number {
 		src = expandTo(cast(src, t.DType), idx.Sizes)
 	} else {

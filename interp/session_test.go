@@ -301,3 +301,15 @@ func TestInputLayout(t *testing.T) {
 	wantFloats(t, "the storage", out[0], 1, 4, 2, 5, 3, 6)
 	wantFloats(t, "the caller's tensor", x, 1, 2, 3, 4, 5, 6)
 }
+
+// An index for scatter may be longer than the tensor along the dimension, and names elements more than once.
+func TestScatterLongIndex(t *testing.T) {
+	s := session(t, `graph @f(%x: f32[2] user, %v: f32[5] user, %i: i64[5] param "i" = [0, 1, 1, 0, 1]) -> (%1, %2) {
+  %1 = aten.scatter_add(%x, dim=0, index=%i, src=%v)                       : f32[2]
+  %2 = aten.scatter_reduce.two(%x, dim=0, index=%i, src=%v, reduce="amax") : f32[2]
+}
+`, interp.Options{})
+	out := mustRun(t, s, f32([]int64{2}, 10, 2), f32([]int64{5}, 1, 2, 3, 4, 5))
+	wantFloats(t, "add", out[0], 15, 12)
+	wantFloats(t, "amax", out[1], 10, 5)
+}

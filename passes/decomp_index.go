@@ -1,6 +1,8 @@
 package passes
 
 import (
+	"math"
+
 	"github.com/lathe-ml/lathe/ir"
 	"github.com/lathe-ml/lathe/ir/op"
 	"github.com/lathe-ml/lathe/ir/sym"
@@ -290,11 +292,9 @@ func decompSliceScatter(d *Decomp) []*ir.Value {
 func decompScatterReduce(d *Decomp) []*ir.Value {
 	x, idx := d.in(0), d.in(2)
 	how, _ := d.named("reduce").Str()
-	if incl := d.named("include_self"); !incl.IsNone() && !boolArg(incl) {
-		return nil
-	}
-	if how != "sum" && how != "add" {
-		return nil
+	incl := true
+	if a := d.named("include_self"); !a.IsNone() {
+		incl = boolArg(a)
 	}
 	var src *ir.Value
 	if v := d.N.In(3); v != nil && v.Type.IsTensor() {
@@ -302,5 +302,99 @@ func decompScatterReduce(d *Decomp) []*ir.Value {
 	} else {
 		src = d.expand(d.scalar(d.N.Arg(3), x.Type.DType), idx.Type.Shape...)
 	}
-	return one(d.v(op.AtenScatterAddDefault(d.Builder, x, ir.Int(int64(d.dim(1, x))), idx, src)))
+	k := d.dim(1, x)
+	if incl && (how == "sum" || how == "add") {
+		return one(d.v(op.AtenScatterAddDefault(d.Builder, x, ir.Int(int64(k)), idx, src)))
+	}
+	rank := x.Type.Rank()
+	if rank == 0 || kindOf(x.Type.DType) == 0 || kindOf(x.Type.DType) > 2 {
+		return nil
+	}
+	// The index may be smaller than self, but along the dimension, and than src.
+	part := x
+	var cut []int
+	for i := range rank {
+		n := idx.Type.Shape[i]
+		if !n.Equal(src.Type.Shape[i]) {
+			src = d.slice(src, i, 0, n)
+		}
+		if i != k && !n.Equal(x.Type.Shape[i]) {
+			part, cut = d.slice(part, i, 0, n), append(cut, i)
+		}
+	}
+	r := d.scattered(part, k, idx, src, how, incl)
+	if r == nil {
+		return nil
+	}
+	var put func(base *ir.Value, cut []int) *ir.Value
+	put = func(base *ir.Value, cut []int) *ir.Value {
+		if len(cut) == 0 {
+			return r
+		}
+		n := ir.SymInt(idx.Type.Shape[cut[0]])
+		inner := put(d.slice(base, cut[0], 0, n), cut[1:])
+		return d.v(op.AtenSliceScatterDefault(d.Builder, base, inner, op.KW("dim", ir.Int(int64(cut[0]))), op.KW("start", ir.Int(0)), op.KW("end", n)))
+	}
+	return one(put(x, cut))
+}
+
+// scattered reduces src into x along dimension k: each element of x looks at all of src that name it. Sizes are equal but
+// along k.
+func (d *Decomp) scattered(x *ir.Value, k int, idx, src *ir.Value, how string, incl bool) *ir.Value {
+	t := x.Type.DType
+	size := x.Type.Shape[k]
+	hit := d.eq(d.unsqueeze(idx, k), d.grid(size, k, x.Type.Rank()+1)) // [.., size, n, ..]
+	at := func(none any) *ir.Value { return d.where(hit, d.unsqueeze(src, k), none) }
+	var least, most any = math.Inf(-1), math.Inf(1)
+	var nought, unit any = 0.0, 1.0
+	if t.IsInt() {
+		nought, unit = 0, 1
+		bits := 8 * int(t.Size())
+		least, most = int64(math.MinInt64)>>(64-bits), int64(math.MaxInt64)>>(64-bits)
+		if !t.IsSigned() {
+			if bits == 64 {
+				return nil
+			}
+			least, most = int64(0), int64(1)<<bits-1
+		}
+	}
+	scalar := func(v any) *ir.Value { return d.scalar(v, t) }
+	var r *ir.Value
+	both := func(a, b *ir.Value) *ir.Value { return d.add(a, b) }
+	switch how {
+	case "sum", "add", "mean":
+		r = d.cast(d.sum(at(scalar(nought)), false, k+1), t)
+	case "prod", "multiply":
+		r = d.cast(d.v(op.AtenProdDimInt(d.Builder, at(scalar(unit)), ir.Int(int64(k+1)))), t)
+		both = func(a, b *ir.Value) *ir.Value { return d.mul(a, b) }
+	case "amax":
+		r = d.amax(at(scalar(least)), false, k+1)
+		both = func(a, b *ir.Value) *ir.Value { return d.max(a, b) }
+	case "amin":
+		r = d.amin(at(scalar(most)), false, k+1)
+		both = func(a, b *ir.Value) *ir.Value { return d.min(a, b) }
+	default:
+		return nil
+	}
+	count := d.sum(d.cast(hit, ops.Int64), false, k+1)
+	out := r
+	if incl {
+		out = both(x, r)
+	}
+	if how == "mean" {
+		n := count
+		if incl {
+			n = d.add(count, 1)
+		}
+		n = d.cast(d.max(n, 1), t)
+		if t.IsInt() {
+			out = d.floorDiv(out, n)
+		} else {
+			out = d.div(out, n)
+		}
+	}
+	if incl {
+		return out
+	}
+	return d.where(d.gt(count, 0), out, x)
 }
