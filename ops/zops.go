@@ -23396,6 +23396,7 @@ var infos = [...]Info{
 		Text:   "aten::scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
 	},
 	{
+		Decomp: true,
 		Doc:    "self with src written where the index tensor says along a dimension.",
 		Kernel: "aten::scatter.value_out",
 		Name:   "aten.scatter.value",

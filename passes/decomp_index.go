@@ -289,6 +289,13 @@ func decompSliceScatter(d *Decomp) []*ir.Value {
 }
 
 // decompScatterReduce serves the reductions that index_put can make; others have no kernel.
+// decompScatterValue spreads the number as a tensor.
+func decompScatterValue(d *Decomp) []*ir.Value {
+	x, idx := d.in(0), d.in(2)
+	src := d.expand(d.scalar(d.N.Arg(3), x.Type.DType), idx.Type.Shape...)
+	return one(d.v(op.AtenScatterSrc(d.Builder, x, ir.Int(int64(d.dim(1, x))), idx, src)))
+}
+
 func decompScatterReduce(d *Decomp) []*ir.Value {
 	x, idx := d.in(0), d.in(2)
 	how, _ := d.named("reduce").Str()

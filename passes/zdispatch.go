@@ -472,6 +472,7 @@ var dispatch = [...]DecompFn{
 	ops.AtenRsubTensor:                                             decompRsub,
 	ops.AtenScaledDotProductAttentionDefault:                       decompSdpa,
 	ops.AtenScatterReduce:                                          decompScatterReduce,
+	ops.AtenScatterValue:                                           decompScatterValue,
 	ops.AtenScatterValueReduce:                                     decompScatterReduce,
 	ops.AtenScatterReduceTwo:                                       decompScatterReduce,
 	ops.AtenSearchsortedScalar:                                     decompSearchsorted,

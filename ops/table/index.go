@@ -185,6 +185,7 @@ var index = []ops.Row{
 	},
 	{
 		Schema: "aten::scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
+		Decomp: "decompScatterValue",
 		Doc:    "self with src written where the index tensor says along a dimension.",
 		Infer:  "inferScatter",
 		Interp: "evalScatter",
