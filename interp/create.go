@@ -145,6 +145,15 @@ func mustFloat(v Value) float64 {
 func evalLinspace(c *Call) ([]Value, error) {
 	a, b, n := c.Float(0), c.Float(1), c.Int(2)
 	d := c.dtypeOr(c.index("dtype"), ops.Float32)
+	if c.base() == "logspace" && classOf(d) == classInt {
+		// Integers give the ends, float32 the exponents between them.
+		base := c.floatOr(c.index("base"), 10)
+		v := linspace(math.Trunc(a), math.Trunc(b), n, ops.Float32)
+		for i := range v {
+			v[i] = math.Pow(base, v[i])
+		}
+		return one(fromFloats(d, []int64{n}, v))
+	}
 	v := linspace(a, b, n, d)
 	if c.base() == "logspace" {
 		base := c.floatOr(c.index("base"), 10)

@@ -267,7 +267,7 @@ func evalTest(c *Call) ([]Value, error) {
 
 // evalParamUnary computes the activations and other functions of one tensor with numbers as parameters.
 func evalParamUnary(c *Call) ([]Value, error) {
-	t := c.T(0)
+	t := c.T(max(c.index("self"), 0))
 	d := t.DType
 	num := func(name string, def float64) float64 {
 		v := c.arg(name)
@@ -412,9 +412,9 @@ func evalParamUnary(c *Call) ([]Value, error) {
 			}
 		}
 	case "polygamma":
-		n := int(c.Int(0))
-		t = c.T(1)
-		d = floatType(t.DType)
+		// The in-place form has self first.
+		n := int(c.Int(c.index("n")))
+		d = floatType(d)
 		f = func(x float64) float64 { return polygamma(n, x) }
 	case "mvlgamma":
 		p := int(c.Int(c.index("p")))

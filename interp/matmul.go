@@ -511,7 +511,14 @@ func evalTensordot(c *Call) ([]Value, error) {
 		return compact(permute(t, append(free, red...))).withSizes(1, numel(sizes), k), sizes
 	}
 	for i := range da {
-		if x, y := a.Sizes[dim(da[i], a.Rank())], b.Sizes[dim(db[i], b.Rank())]; x != y {
+		x, y := a.Sizes[dim(da[i], a.Rank())], b.Sizes[dim(db[i], b.Rank())]
+		switch {
+		case x == y:
+		case x == 1:
+			b = reduceSum(b, []int64{db[i]}, true, b.DType)
+		case y == 1:
+			a = reduceSum(a, []int64{da[i]}, true, a.DType)
+		default:
 			fail("tensordot over dimensions of %d and %d", x, y)
 		}
 	}

@@ -396,6 +396,7 @@ var dispatch = [...]Fn{
 	ops.AtenEmbeddingDefault:                                       evalEmbedding,
 	ops.AtenEmbeddingBagDefault:                                    evalEmbeddingBag,
 	ops.AtenEmbeddingBagPaddingIdx:                                 evalEmbeddingBag,
+	ops.AtenEmbeddingRenormDefault:                                 evalEmbeddingRenorm,
 	ops.AtenEmbeddingRenormInplaceDefault:                          evalEmbeddingRenorm,
 	ops.AtenEmptyMemoryFormat:                                      evalFull,
 	ops.AtenEmptyLikeDefault:                                       evalFull,

@@ -50,6 +50,8 @@ const (
 	FaultNoResize = "no-resize"
 	// FaultHalfSum: half precision sums in half precision, where torch sums in float32.
 	FaultHalfSum = "half-sum"
+	// FaultStrides: strides are counted in the operand's memory, which in a program is contiguous whatever the model says.
+	FaultStrides = "strides"
 	// FaultHost: copies between host buffers are refused.
 	FaultHost = "host"
 )

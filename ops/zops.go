@@ -397,868 +397,869 @@ const (
 	AtenEmbeddingDefault                                               ID = 391
 	AtenEmbeddingBagDefault                                            ID = 392
 	AtenEmbeddingBagPaddingIdx                                         ID = 393
-	AtenEmbeddingRenormInplaceDefault                                  ID = 394
-	AtenEmptyMemoryFormat                                              ID = 395
-	AtenEmptyLikeDefault                                               ID = 396
-	AtenEmptyPermutedDefault                                           ID = 397
-	AtenEmptyStridedDefault                                            ID = 398
-	AtenEqScalar                                                       ID = 399
-	AtenEqTensor                                                       ID = 400
-	AtenEqInplaceScalar                                                ID = 401
-	AtenEqInplaceTensor                                                ID = 402
-	AtenEqualDefault                                                   ID = 403
-	AtenErfDefault                                                     ID = 404
-	AtenErfInplaceDefault                                              ID = 405
-	AtenErfcDefault                                                    ID = 406
-	AtenErfcInplaceDefault                                             ID = 407
-	AtenErfinvDefault                                                  ID = 408
-	AtenErfinvInplaceDefault                                           ID = 409
-	AtenExpDefault                                                     ID = 410
-	AtenExp2Default                                                    ID = 411
-	AtenExp2InplaceDefault                                             ID = 412
-	AtenExpInplaceDefault                                              ID = 413
-	AtenExpandDefault                                                  ID = 414
-	AtenExpandAsDefault                                                ID = 415
-	AtenExpandCopyDefault                                              ID = 416
-	AtenExpm1Default                                                   ID = 417
-	AtenExpm1InplaceDefault                                            ID = 418
-	AtenExponentialDefault                                             ID = 419
-	AtenExponentialInplaceDefault                                      ID = 420
-	AtenEyeDefault                                                     ID = 421
-	AtenEyeM                                                           ID = 422
-	AtenFakeQuantizePerChannelAffineDefault                            ID = 423
-	AtenFakeQuantizePerTensorAffineDefault                             ID = 424
-	AtenFakeQuantizePerTensorAffineTensorQparams                       ID = 425
-	AtenFeatureAlphaDropoutDefault                                     ID = 426
-	AtenFeatureAlphaDropoutInplaceDefault                              ID = 427
-	AtenFeatureDropoutDefault                                          ID = 428
-	AtenFeatureDropoutInplaceDefault                                   ID = 429
-	AtenFftFftDefault                                                  ID = 430
-	AtenFftFft2Default                                                 ID = 431
-	AtenFftFftfreqDefault                                              ID = 432
-	AtenFftFftnDefault                                                 ID = 433
-	AtenFftFftshiftDefault                                             ID = 434
-	AtenFftHfftDefault                                                 ID = 435
-	AtenFftIfftDefault                                                 ID = 436
-	AtenFftIfft2Default                                                ID = 437
-	AtenFftIfftnDefault                                                ID = 438
-	AtenFftIfftshiftDefault                                            ID = 439
-	AtenFftIhfftDefault                                                ID = 440
-	AtenFftIrfftDefault                                                ID = 441
-	AtenFftIrfft2Default                                               ID = 442
-	AtenFftIrfftnDefault                                               ID = 443
-	AtenFftRfftDefault                                                 ID = 444
-	AtenFftRfft2Default                                                ID = 445
-	AtenFftRfftfreqDefault                                             ID = 446
-	AtenFftRfftnDefault                                                ID = 447
-	AtenFillScalar                                                     ID = 448
-	AtenFillTensor                                                     ID = 449
-	AtenFillInplaceScalar                                              ID = 450
-	AtenFillInplaceTensor                                              ID = 451
-	AtenFillDiagonalInplaceDefault                                     ID = 452
-	AtenFixDefault                                                     ID = 453
-	AtenFixInplaceDefault                                              ID = 454
-	AtenFlattenUsingInts                                               ID = 455
-	AtenFlipDefault                                                    ID = 456
-	AtenFliplrDefault                                                  ID = 457
-	AtenFlipudDefault                                                  ID = 458
-	AtenFloatPowerScalar                                               ID = 459
-	AtenFloatPowerTensorScalar                                         ID = 460
-	AtenFloatPowerTensorTensor                                         ID = 461
-	AtenFloatPowerInplaceScalar                                        ID = 462
-	AtenFloatPowerInplaceTensor                                        ID = 463
-	AtenFloorDefault                                                   ID = 464
-	AtenFloorInplaceDefault                                            ID = 465
-	AtenFloorDivideScalar                                              ID = 466
-	AtenFloorDivideDefault                                             ID = 467
-	AtenFloorDivideInplaceScalar                                       ID = 468
-	AtenFloorDivideInplaceTensor                                       ID = 469
-	AtenFmaxDefault                                                    ID = 470
-	AtenFminDefault                                                    ID = 471
-	AtenFmodScalar                                                     ID = 472
-	AtenFmodTensor                                                     ID = 473
-	AtenFmodInplaceScalar                                              ID = 474
-	AtenFmodInplaceTensor                                              ID = 475
-	AtenFracDefault                                                    ID = 476
-	AtenFracInplaceDefault                                             ID = 477
-	AtenFractionalMaxPool2dDefault                                     ID = 478
-	AtenFrexpTensor                                                    ID = 479
-	AtenFrobeniusNormDim                                               ID = 480
-	AtenFullDefault                                                    ID = 481
-	AtenFullLikeDefault                                                ID = 482
-	AtenGatherDefault                                                  ID = 483
-	AtenGcdDefault                                                     ID = 484
-	AtenGcdInplaceDefault                                              ID = 485
-	AtenGeScalar                                                       ID = 486
-	AtenGeTensor                                                       ID = 487
-	AtenGeInplaceScalar                                                ID = 488
-	AtenGeInplaceTensor                                                ID = 489
-	AtenGeluDefault                                                    ID = 490
-	AtenGeluInplaceDefault                                             ID = 491
-	AtenGerDefault                                                     ID = 492
-	AtenGluDefault                                                     ID = 493
-	AtenGreaterScalar                                                  ID = 494
-	AtenGreaterTensor                                                  ID = 495
-	AtenGreaterInplaceScalar                                           ID = 496
-	AtenGreaterInplaceTensor                                           ID = 497
-	AtenGreaterEqualScalar                                             ID = 498
-	AtenGreaterEqualTensor                                             ID = 499
-	AtenGreaterEqualInplaceScalar                                      ID = 500
-	AtenGreaterEqualInplaceTensor                                      ID = 501
-	AtenGridSamplerDefault                                             ID = 502
-	AtenGridSampler2dDefault                                           ID = 503
-	AtenGridSampler3dDefault                                           ID = 504
-	AtenGroupNormDefault                                               ID = 505
-	AtenGruInput                                                       ID = 506
-	AtenGruCellDefault                                                 ID = 507
-	AtenGtScalar                                                       ID = 508
-	AtenGtTensor                                                       ID = 509
-	AtenGtInplaceScalar                                                ID = 510
-	AtenGtInplaceTensor                                                ID = 511
-	AtenHammingWindowDefault                                           ID = 512
-	AtenHammingWindowPeriodic                                          ID = 513
-	AtenHammingWindowPeriodicAlpha                                     ID = 514
-	AtenHammingWindowPeriodicAlphaBeta                                 ID = 515
-	AtenHannWindowDefault                                              ID = 516
-	AtenHannWindowPeriodic                                             ID = 517
-	AtenHardshrinkDefault                                              ID = 518
-	AtenHardsigmoidDefault                                             ID = 519
-	AtenHardsigmoidInplaceDefault                                      ID = 520
-	AtenHardswishDefault                                               ID = 521
-	AtenHardswishInplaceDefault                                        ID = 522
-	AtenHardtanhDefault                                                ID = 523
-	AtenHardtanhInplaceDefault                                         ID = 524
-	AtenHashTensorDefault                                              ID = 525
-	AtenHeavisideDefault                                               ID = 526
-	AtenHeavisideInplaceDefault                                        ID = 527
-	AtenHingeEmbeddingLossDefault                                      ID = 528
-	AtenHistcDefault                                                   ID = 529
-	AtenHsplitArray                                                    ID = 530
-	AtenHsplitInt                                                      ID = 531
-	AtenHstackDefault                                                  ID = 532
-	AtenHuberLossDefault                                               ID = 533
-	AtenHypotDefault                                                   ID = 534
-	AtenHypotInplaceDefault                                            ID = 535
-	AtenI0Default                                                      ID = 536
-	AtenI0InplaceDefault                                               ID = 537
-	AtenIgammaDefault                                                  ID = 538
-	AtenIgammaInplaceDefault                                           ID = 539
-	AtenIgammacDefault                                                 ID = 540
-	AtenIgammacInplaceDefault                                          ID = 541
-	AtenIm2colDefault                                                  ID = 542
-	AtenImagDefault                                                    ID = 543
-	AtenIndexTensor                                                    ID = 544
-	AtenIndexAddDefault                                                ID = 545
-	AtenIndexAddInplaceDefault                                         ID = 546
-	AtenIndexCopyDefault                                               ID = 547
-	AtenIndexCopyInplaceDefault                                        ID = 548
-	AtenIndexFillIntScalar                                             ID = 549
-	AtenIndexFillIntTensor                                             ID = 550
-	AtenIndexFillInplaceIntScalar                                      ID = 551
-	AtenIndexFillInplaceIntTensor                                      ID = 552
-	AtenIndexPutDefault                                                ID = 553
-	AtenIndexPutInplaceDefault                                         ID = 554
-	AtenIndexReduceDefault                                             ID = 555
-	AtenIndexReduceInplaceDefault                                      ID = 556
-	AtenIndexSelectDefault                                             ID = 557
-	AtenInnerDefault                                                   ID = 558
-	AtenInstanceNormDefault                                            ID = 559
-	AtenInverseDefault                                                 ID = 560
-	AtenIsComplexDefault                                               ID = 561
-	AtenIsContiguousDefault                                            ID = 562
-	AtenIsContiguousMemoryFormat                                       ID = 563
-	AtenIsFloatingPointDefault                                         ID = 564
-	AtenIsNonzeroDefault                                               ID = 565
-	AtenIsSameSizeDefault                                              ID = 566
-	AtenIscloseDefault                                                 ID = 567
-	AtenIsfiniteDefault                                                ID = 568
-	AtenIsinScalarTensor                                               ID = 569
-	AtenIsinTensorScalar                                               ID = 570
-	AtenIsinTensorTensor                                               ID = 571
-	AtenIsinfDefault                                                   ID = 572
-	AtenIsnanDefault                                                   ID = 573
-	AtenIsneginfDefault                                                ID = 574
-	AtenIsposinfDefault                                                ID = 575
-	AtenIsrealDefault                                                  ID = 576
-	AtenIstftDefault                                                   ID = 577
-	AtenItemDefault                                                    ID = 578
-	AtenKaiserWindowBeta                                               ID = 579
-	AtenKaiserWindowDefault                                            ID = 580
-	AtenKaiserWindowPeriodic                                           ID = 581
-	AtenKlDivDefault                                                   ID = 582
-	AtenKronDefault                                                    ID = 583
-	AtenKthvalueDefault                                                ID = 584
-	AtenKthvalueValues                                                 ID = 585
-	AtenL1LossDefault                                                  ID = 586
-	AtenLayerNormDefault                                               ID = 587
-	AtenLcmDefault                                                     ID = 588
-	AtenLcmInplaceDefault                                              ID = 589
-	AtenLdexpTensor                                                    ID = 590
-	AtenLdexpInplaceDefault                                            ID = 591
-	AtenLeScalar                                                       ID = 592
-	AtenLeTensor                                                       ID = 593
-	AtenLeInplaceScalar                                                ID = 594
-	AtenLeInplaceTensor                                                ID = 595
-	AtenLeakyReluDefault                                               ID = 596
-	AtenLeakyReluInplaceDefault                                        ID = 597
-	AtenLerpScalar                                                     ID = 598
-	AtenLerpTensor                                                     ID = 599
-	AtenLerpInplaceScalar                                              ID = 600
-	AtenLerpInplaceTensor                                              ID = 601
-	AtenLessScalar                                                     ID = 602
-	AtenLessTensor                                                     ID = 603
-	AtenLessInplaceScalar                                              ID = 604
-	AtenLessInplaceTensor                                              ID = 605
-	AtenLessEqualScalar                                                ID = 606
-	AtenLessEqualTensor                                                ID = 607
-	AtenLessEqualInplaceScalar                                         ID = 608
-	AtenLessEqualInplaceTensor                                         ID = 609
-	AtenLgammaDefault                                                  ID = 610
-	AtenLgammaInplaceDefault                                           ID = 611
-	AtenLiftDefault                                                    ID = 612
-	AtenLiftFreshDefault                                               ID = 613
-	AtenLiftFreshCopyDefault                                           ID = 614
-	AtenLinalgCholeskyDefault                                          ID = 615
-	AtenLinalgCholeskyExL                                              ID = 616
-	AtenLinalgCholeskyExDefault                                        ID = 617
-	AtenLinalgCrossDefault                                             ID = 618
-	AtenLinalgDetDefault                                               ID = 619
-	AtenLinalgDiagonalDefault                                          ID = 620
-	AtenLinalgInvDefault                                               ID = 621
-	AtenLinalgInvExDefault                                             ID = 622
-	AtenLinalgInvExInverse                                             ID = 623
-	AtenLinalgMatmulDefault                                            ID = 624
-	AtenLinalgMatrixExpDefault                                         ID = 625
-	AtenLinalgMatrixNormDefault                                        ID = 626
-	AtenLinalgMatrixNormStrOrd                                         ID = 627
-	AtenLinalgMatrixPowerDefault                                       ID = 628
-	AtenLinalgMultiDotDefault                                          ID = 629
-	AtenLinalgNormDefault                                              ID = 630
-	AtenLinalgNormOrdStr                                               ID = 631
-	AtenLinalgSolveDefault                                             ID = 632
-	AtenLinalgSolveTriangularDefault                                   ID = 633
-	AtenLinalgVecdotDefault                                            ID = 634
-	AtenLinalgVectorNormDefault                                        ID = 635
-	AtenLinearDefault                                                  ID = 636
-	AtenLinspaceScalarTensor                                           ID = 637
-	AtenLinspaceTensorScalar                                           ID = 638
-	AtenLinspaceTensorTensor                                           ID = 639
-	AtenLinspaceDefault                                                ID = 640
-	AtenLogDefault                                                     ID = 641
-	AtenLog10Default                                                   ID = 642
-	AtenLog10InplaceDefault                                            ID = 643
-	AtenLog1pDefault                                                   ID = 644
-	AtenLog1pInplaceDefault                                            ID = 645
-	AtenLog2Default                                                    ID = 646
-	AtenLog2InplaceDefault                                             ID = 647
-	AtenLogInplaceDefault                                              ID = 648
-	AtenLogSigmoidDefault                                              ID = 649
-	AtenLogSigmoidForwardDefault                                       ID = 650
-	AtenLogSoftmaxInt                                                  ID = 651
-	AtenLogaddexpDefault                                               ID = 652
-	AtenLogaddexp2Default                                              ID = 653
-	AtenLogcumsumexpDefault                                            ID = 654
-	AtenLogdetDefault                                                  ID = 655
-	AtenLogicalAndDefault                                              ID = 656
-	AtenLogicalAndInplaceDefault                                       ID = 657
-	AtenLogicalNotDefault                                              ID = 658
-	AtenLogicalNotInplaceDefault                                       ID = 659
-	AtenLogicalOrDefault                                               ID = 660
-	AtenLogicalOrInplaceDefault                                        ID = 661
-	AtenLogicalXorDefault                                              ID = 662
-	AtenLogicalXorInplaceDefault                                       ID = 663
-	AtenLogitDefault                                                   ID = 664
-	AtenLogitInplaceDefault                                            ID = 665
-	AtenLogspaceScalarTensor                                           ID = 666
-	AtenLogspaceTensorScalar                                           ID = 667
-	AtenLogspaceTensorTensor                                           ID = 668
-	AtenLogspaceDefault                                                ID = 669
-	AtenLogsumexpDefault                                               ID = 670
-	AtenLstmInput                                                      ID = 671
-	AtenLstmCellDefault                                                ID = 672
-	AtenLtScalar                                                       ID = 673
-	AtenLtTensor                                                       ID = 674
-	AtenLtInplaceScalar                                                ID = 675
-	AtenLtInplaceTensor                                                ID = 676
-	AtenMHDefault                                                      ID = 677
-	AtenMTDefault                                                      ID = 678
-	AtenMarginRankingLossDefault                                       ID = 679
-	AtenMaskedFillScalar                                               ID = 680
-	AtenMaskedFillTensor                                               ID = 681
-	AtenMaskedFillInplaceScalar                                        ID = 682
-	AtenMaskedFillInplaceTensor                                        ID = 683
-	AtenMaskedScatterDefault                                           ID = 684
-	AtenMaskedScatterInplaceDefault                                    ID = 685
-	AtenMaskedSelectDefault                                            ID = 686
-	AtenMatmulDefault                                                  ID = 687
-	AtenMatrixHDefault                                                 ID = 688
-	AtenMatrixExpDefault                                               ID = 689
-	AtenMaxDefault                                                     ID = 690
-	AtenMaxDim                                                         ID = 691
-	AtenMaxOther                                                       ID = 692
-	AtenMaxPool1dDefault                                               ID = 693
-	AtenMaxPool1dWithIndicesDefault                                    ID = 694
-	AtenMaxPool2dDefault                                               ID = 695
-	AtenMaxPool2dWithIndicesDefault                                    ID = 696
-	AtenMaxPool3dDefault                                               ID = 697
-	AtenMaxPool3dWithIndicesDefault                                    ID = 698
-	AtenMaxUnpool2dDefault                                             ID = 699
-	AtenMaxUnpool3dDefault                                             ID = 700
-	AtenMaximumDefault                                                 ID = 701
-	AtenMeanDefault                                                    ID = 702
-	AtenMeanDim                                                        ID = 703
-	AtenMedianDefault                                                  ID = 704
-	AtenMedianDim                                                      ID = 705
-	AtenMeshgridDefault                                                ID = 706
-	AtenMeshgridIndexing                                               ID = 707
-	AtenMinDefault                                                     ID = 708
-	AtenMinDim                                                         ID = 709
-	AtenMinOther                                                       ID = 710
-	AtenMinimumDefault                                                 ID = 711
-	AtenMishDefault                                                    ID = 712
-	AtenMishInplaceDefault                                             ID = 713
-	AtenMmDefault                                                      ID = 714
-	AtenMmDtype                                                        ID = 715
-	AtenModeDefault                                                    ID = 716
-	AtenModeValues                                                     ID = 717
-	AtenMoveaxisInt                                                    ID = 718
-	AtenMoveaxisIntlist                                                ID = 719
-	AtenMovedimInt                                                     ID = 720
-	AtenMovedimIntlist                                                 ID = 721
-	AtenMseLossDefault                                                 ID = 722
-	AtenMsortDefault                                                   ID = 723
-	AtenMulScalar                                                      ID = 724
-	AtenMulTensor                                                      ID = 725
-	AtenMulInplaceScalar                                               ID = 726
-	AtenMulInplaceTensor                                               ID = 727
-	AtenMultinomialDefault                                             ID = 728
-	AtenMultiplyScalar                                                 ID = 729
-	AtenMultiplyTensor                                                 ID = 730
-	AtenMultiplyInplaceScalar                                          ID = 731
-	AtenMultiplyInplaceTensor                                          ID = 732
-	AtenMvDefault                                                      ID = 733
-	AtenMvlgammaDefault                                                ID = 734
-	AtenMvlgammaInplaceDefault                                         ID = 735
-	AtenNanToNumDefault                                                ID = 736
-	AtenNanToNumInplaceDefault                                         ID = 737
-	AtenNanmeanDefault                                                 ID = 738
-	AtenNanmedianDefault                                               ID = 739
-	AtenNanmedianDim                                                   ID = 740
-	AtenNanquantileDefault                                             ID = 741
-	AtenNanquantileScalar                                              ID = 742
-	AtenNansumDefault                                                  ID = 743
-	AtenNarrowTensor                                                   ID = 744
-	AtenNarrowDefault                                                  ID = 745
-	AtenNarrowCopyDefault                                              ID = 746
-	AtenNativeBatchNormDefault                                         ID = 747
-	AtenNativeChannelShuffleDefault                                    ID = 748
-	AtenNativeDropoutDefault                                           ID = 749
-	AtenNativeGroupNormDefault                                         ID = 750
-	AtenNativeLayerNormDefault                                         ID = 751
-	AtenNeScalar                                                       ID = 752
-	AtenNeTensor                                                       ID = 753
-	AtenNeInplaceScalar                                                ID = 754
-	AtenNeInplaceTensor                                                ID = 755
-	AtenNegDefault                                                     ID = 756
-	AtenNegInplaceDefault                                              ID = 757
-	AtenNegativeDefault                                                ID = 758
-	AtenNegativeInplaceDefault                                         ID = 759
-	AtenNewEmptyDefault                                                ID = 760
-	AtenNewEmptyStridedDefault                                         ID = 761
-	AtenNewFullDefault                                                 ID = 762
-	AtenNewOnesDefault                                                 ID = 763
-	AtenNewZerosDefault                                                ID = 764
-	AtenNextafterDefault                                               ID = 765
-	AtenNextafterInplaceDefault                                        ID = 766
-	AtenNllLossDefault                                                 ID = 767
-	AtenNllLoss2dDefault                                               ID = 768
-	AtenNllLoss2dForwardDefault                                        ID = 769
-	AtenNllLossForwardDefault                                          ID = 770
-	AtenNllLossNdDefault                                               ID = 771
-	AtenNonzeroDefault                                                 ID = 772
-	AtenNonzeroNumpyDefault                                            ID = 773
-	AtenNonzeroStaticDefault                                           ID = 774
-	AtenNormScalar                                                     ID = 775
-	AtenNormScalarOptDim                                               ID = 776
-	AtenNormScalarOptDimDtype                                          ID = 777
-	AtenNormScalarOptDtype                                             ID = 778
-	AtenNormExceptDimDefault                                           ID = 779
-	AtenNormalTensorTensor                                             ID = 780
-	AtenNormalTensorFloat                                              ID = 781
-	AtenNormalFloatTensor                                              ID = 782
-	AtenNormalFloatFloat                                               ID = 783
-	AtenNormalInplaceDefault                                           ID = 784
-	AtenNormalFunctionalDefault                                        ID = 785
-	AtenNotEqualScalar                                                 ID = 786
-	AtenNotEqualTensor                                                 ID = 787
-	AtenNotEqualInplaceScalar                                          ID = 788
-	AtenNotEqualInplaceTensor                                          ID = 789
-	AtenNumelDefault                                                   ID = 790
-	AtenNumpyTDefault                                                  ID = 791
-	AtenOneHotDefault                                                  ID = 792
-	AtenOnesDefault                                                    ID = 793
-	AtenOnesLikeDefault                                                ID = 794
-	AtenOuterDefault                                                   ID = 795
-	AtenPadDefault                                                     ID = 796
-	AtenPadSequenceDefault                                             ID = 797
-	AtenPairwiseDistanceDefault                                        ID = 798
-	AtenPdistDefault                                                   ID = 799
-	AtenPermuteDefault                                                 ID = 800
-	AtenPermuteCopyDefault                                             ID = 801
-	AtenPinMemoryDefault                                               ID = 802
-	AtenPixelShuffleDefault                                            ID = 803
-	AtenPixelUnshuffleDefault                                          ID = 804
-	AtenPoissonDefault                                                 ID = 805
-	AtenPoissonNllLossDefault                                          ID = 806
-	AtenPolarDefault                                                   ID = 807
-	AtenPolygammaDefault                                               ID = 808
-	AtenPolygammaInplaceDefault                                        ID = 809
-	AtenPositiveDefault                                                ID = 810
-	AtenPowScalar                                                      ID = 811
-	AtenPowTensorScalar                                                ID = 812
-	AtenPowTensorTensor                                                ID = 813
-	AtenPowInplaceScalar                                               ID = 814
-	AtenPowInplaceTensor                                               ID = 815
-	AtenPreluDefault                                                   ID = 816
-	AtenProdDefault                                                    ID = 817
-	AtenProdDimInt                                                     ID = 818
-	AtenPutDefault                                                     ID = 819
-	AtenPutInplaceDefault                                              ID = 820
-	AtenQuantileDefault                                                ID = 821
-	AtenQuantileScalar                                                 ID = 822
-	AtenRad2degDefault                                                 ID = 823
-	AtenRad2degInplaceDefault                                          ID = 824
-	AtenRandDefault                                                    ID = 825
-	AtenRandGenerator                                                  ID = 826
-	AtenRandLikeDefault                                                ID = 827
-	AtenRandLikeGenerator                                              ID = 828
-	AtenRandintDefault                                                 ID = 829
-	AtenRandintGenerator                                               ID = 830
-	AtenRandintLow                                                     ID = 831
-	AtenRandintLowGenerator                                            ID = 832
-	AtenRandintLikeDefault                                             ID = 833
-	AtenRandintLikeLowDtype                                            ID = 834
-	AtenRandnDefault                                                   ID = 835
-	AtenRandnGenerator                                                 ID = 836
-	AtenRandnLikeDefault                                               ID = 837
-	AtenRandnLikeGenerator                                             ID = 838
-	AtenRandomDefault                                                  ID = 839
-	AtenRandomFrom                                                     ID = 840
-	AtenRandomTo                                                       ID = 841
-	AtenRandomInplaceDefault                                           ID = 842
-	AtenRandomInplaceFrom                                              ID = 843
-	AtenRandomInplaceTo                                                ID = 844
-	AtenRandpermDefault                                                ID = 845
-	AtenRandpermGenerator                                              ID = 846
-	AtenRangeDefault                                                   ID = 847
-	AtenRangeStep                                                      ID = 848
-	AtenRavelDefault                                                   ID = 849
-	AtenRealDefault                                                    ID = 850
-	AtenReciprocalDefault                                              ID = 851
-	AtenReciprocalInplaceDefault                                       ID = 852
-	AtenReflectionPad1dDefault                                         ID = 853
-	AtenReflectionPad2dDefault                                         ID = 854
-	AtenReflectionPad3dDefault                                         ID = 855
-	AtenReluDefault                                                    ID = 856
-	AtenRelu6Default                                                   ID = 857
-	AtenRelu6InplaceDefault                                            ID = 858
-	AtenReluInplaceDefault                                             ID = 859
-	AtenRemainderScalar                                                ID = 860
-	AtenRemainderScalarTensor                                          ID = 861
-	AtenRemainderTensor                                                ID = 862
-	AtenRemainderInplaceScalar                                         ID = 863
-	AtenRemainderInplaceTensor                                         ID = 864
-	AtenRenormDefault                                                  ID = 865
-	AtenRenormInplaceDefault                                           ID = 866
-	AtenRepeatDefault                                                  ID = 867
-	AtenRepeatInterleaveTensor                                         ID = 868
-	AtenRepeatInterleaveSelfTensor                                     ID = 869
-	AtenRepeatInterleaveSelfInt                                        ID = 870
-	AtenReplicationPad1dDefault                                        ID = 871
-	AtenReplicationPad2dDefault                                        ID = 872
-	AtenReplicationPad3dDefault                                        ID = 873
-	AtenRequiresGradInplaceDefault                                     ID = 874
-	AtenReshapeDefault                                                 ID = 875
-	AtenReshapeAsDefault                                               ID = 876
-	AtenResizeInplaceDefault                                           ID = 877
-	AtenResolveConjDefault                                             ID = 878
-	AtenResolveNegDefault                                              ID = 879
-	AtenRmsNormDefault                                                 ID = 880
-	AtenRnnReluInput                                                   ID = 881
-	AtenRnnReluCellDefault                                             ID = 882
-	AtenRnnTanhInput                                                   ID = 883
-	AtenRnnTanhCellDefault                                             ID = 884
-	AtenRollDefault                                                    ID = 885
-	AtenRot90Default                                                   ID = 886
-	AtenRoundDecimals                                                  ID = 887
-	AtenRoundDefault                                                   ID = 888
-	AtenRoundInplaceDecimals                                           ID = 889
-	AtenRoundInplaceDefault                                            ID = 890
-	AtenRowStackDefault                                                ID = 891
-	AtenRreluDefault                                                   ID = 892
-	AtenRreluInplaceDefault                                            ID = 893
-	AtenRsqrtDefault                                                   ID = 894
-	AtenRsqrtInplaceDefault                                            ID = 895
-	AtenRsubScalar                                                     ID = 896
-	AtenRsubTensor                                                     ID = 897
-	AtenScalarTensorDefault                                            ID = 898
-	AtenScaledDotProductAttentionDefault                               ID = 899
-	AtenScatterReduce                                                  ID = 900
-	AtenScatterSrc                                                     ID = 901
-	AtenScatterValue                                                   ID = 902
-	AtenScatterValueReduce                                             ID = 903
-	AtenScatterInplaceReduce                                           ID = 904
-	AtenScatterInplaceSrc                                              ID = 905
-	AtenScatterInplaceValue                                            ID = 906
-	AtenScatterInplaceValueReduce                                      ID = 907
-	AtenScatterAddDefault                                              ID = 908
-	AtenScatterAddInplaceDefault                                       ID = 909
-	AtenScatterReduceTwo                                               ID = 910
-	AtenScatterReduceInplaceTwo                                        ID = 911
-	AtenSearchsortedScalar                                             ID = 912
-	AtenSearchsortedTensor                                             ID = 913
-	AtenSelectInt                                                      ID = 914
-	AtenSelectCopyInt                                                  ID = 915
-	AtenSelectScatterDefault                                           ID = 916
-	AtenSeluDefault                                                    ID = 917
-	AtenSeluInplaceDefault                                             ID = 918
-	AtenSgnDefault                                                     ID = 919
-	AtenSgnInplaceDefault                                              ID = 920
-	AtenSigmoidDefault                                                 ID = 921
-	AtenSigmoidInplaceDefault                                          ID = 922
-	AtenSignDefault                                                    ID = 923
-	AtenSignInplaceDefault                                             ID = 924
-	AtenSignbitDefault                                                 ID = 925
-	AtenSiluDefault                                                    ID = 926
-	AtenSiluInplaceDefault                                             ID = 927
-	AtenSinDefault                                                     ID = 928
-	AtenSinInplaceDefault                                              ID = 929
-	AtenSincDefault                                                    ID = 930
-	AtenSincInplaceDefault                                             ID = 931
-	AtenSinhDefault                                                    ID = 932
-	AtenSinhInplaceDefault                                             ID = 933
-	AtenSizeInt                                                        ID = 934
-	AtenSliceTensor                                                    ID = 935
-	AtenSliceCopyTensor                                                ID = 936
-	AtenSliceScatterDefault                                            ID = 937
-	AtenSmoothL1LossDefault                                            ID = 938
-	AtenSoftMarginLossDefault                                          ID = 939
-	AtenSoftmaxInt                                                     ID = 940
-	AtenSoftplusDefault                                                ID = 941
-	AtenSoftshrinkDefault                                              ID = 942
-	AtenSortDefault                                                    ID = 943
-	AtenSortStable                                                     ID = 944
-	AtenSpecialBesselJ0Default                                         ID = 945
-	AtenSpecialBesselJ1Default                                         ID = 946
-	AtenSpecialBesselY0Default                                         ID = 947
-	AtenSpecialBesselY1Default                                         ID = 948
-	AtenSpecialDigammaDefault                                          ID = 949
-	AtenSpecialEntrDefault                                             ID = 950
-	AtenSpecialErfDefault                                              ID = 951
-	AtenSpecialErfcDefault                                             ID = 952
-	AtenSpecialErfcxDefault                                            ID = 953
-	AtenSpecialErfinvDefault                                           ID = 954
-	AtenSpecialExp2Default                                             ID = 955
-	AtenSpecialExpitDefault                                            ID = 956
-	AtenSpecialExpm1Default                                            ID = 957
-	AtenSpecialGammaincDefault                                         ID = 958
-	AtenSpecialGammainccDefault                                        ID = 959
-	AtenSpecialGammalnDefault                                          ID = 960
-	AtenSpecialI0Default                                               ID = 961
-	AtenSpecialI0eDefault                                              ID = 962
-	AtenSpecialI1Default                                               ID = 963
-	AtenSpecialI1eDefault                                              ID = 964
-	AtenSpecialLog1pDefault                                            ID = 965
-	AtenSpecialLogNdtrDefault                                          ID = 966
-	AtenSpecialLogSoftmaxDefault                                       ID = 967
-	AtenSpecialLogitDefault                                            ID = 968
-	AtenSpecialLogsumexpDefault                                        ID = 969
-	AtenSpecialMultigammalnDefault                                     ID = 970
-	AtenSpecialNdtrDefault                                             ID = 971
-	AtenSpecialNdtriDefault                                            ID = 972
-	AtenSpecialPolygammaDefault                                        ID = 973
-	AtenSpecialPsiDefault                                              ID = 974
-	AtenSpecialRoundDefault                                            ID = 975
-	AtenSpecialSincDefault                                             ID = 976
-	AtenSpecialSoftmaxDefault                                          ID = 977
-	AtenSpecialXlog1pyDefault                                          ID = 978
-	AtenSpecialXlog1pyOtherScalar                                      ID = 979
-	AtenSpecialXlog1pySelfScalar                                       ID = 980
-	AtenSpecialXlogyDefault                                            ID = 981
-	AtenSpecialXlogyOtherScalar                                        ID = 982
-	AtenSpecialXlogySelfScalar                                         ID = 983
-	AtenSpecialZetaDefault                                             ID = 984
-	AtenSpecialZetaOtherScalar                                         ID = 985
-	AtenSpecialZetaSelfScalar                                          ID = 986
-	AtenSplitTensor                                                    ID = 987
-	AtenSplitSizes                                                     ID = 988
-	AtenSplitCopyTensor                                                ID = 989
-	AtenSplitWithSizesDefault                                          ID = 990
-	AtenSplitWithSizesCopyDefault                                      ID = 991
-	AtenSqrtDefault                                                    ID = 992
-	AtenSqrtInplaceDefault                                             ID = 993
-	AtenSquareDefault                                                  ID = 994
-	AtenSquareInplaceDefault                                           ID = 995
-	AtenSqueezeDefault                                                 ID = 996
-	AtenSqueezeDim                                                     ID = 997
-	AtenSqueezeDims                                                    ID = 998
-	AtenSqueezeInplaceDefault                                          ID = 999
-	AtenSqueezeInplaceDim                                              ID = 1000
-	AtenSqueezeInplaceDims                                             ID = 1001
-	AtenSqueezeCopyDefault                                             ID = 1002
-	AtenSqueezeCopyDim                                                 ID = 1003
-	AtenSqueezeCopyDims                                                ID = 1004
-	AtenStackDefault                                                   ID = 1005
-	AtenStdCorrection                                                  ID = 1006
-	AtenStdDefault                                                     ID = 1007
-	AtenStdDim                                                         ID = 1008
-	AtenStdMeanCorrection                                              ID = 1009
-	AtenStdMeanDefault                                                 ID = 1010
-	AtenStdMeanDim                                                     ID = 1011
-	AtenStftCenter                                                     ID = 1012
-	AtenStftDefault                                                    ID = 1013
-	AtenSubScalar                                                      ID = 1014
-	AtenSubTensor                                                      ID = 1015
-	AtenSubInplaceScalar                                               ID = 1016
-	AtenSubInplaceTensor                                               ID = 1017
-	AtenSubtractScalar                                                 ID = 1018
-	AtenSubtractTensor                                                 ID = 1019
-	AtenSubtractInplaceScalar                                          ID = 1020
-	AtenSubtractInplaceTensor                                          ID = 1021
-	AtenSumDefault                                                     ID = 1022
-	AtenSumDimIntList                                                  ID = 1023
-	AtenSumToSizeDefault                                               ID = 1024
-	AtenSwapaxesDefault                                                ID = 1025
-	AtenSwapaxesInplaceDefault                                         ID = 1026
-	AtenSwapdimsDefault                                                ID = 1027
-	AtenSwapdimsInplaceDefault                                         ID = 1028
-	AtenSymConstrainRangeDefault                                       ID = 1029
-	AtenSymConstrainRangeForSizeDefault                                ID = 1030
-	AtenSymNumelDefault                                                ID = 1031
-	AtenSymSizeDefault                                                 ID = 1032
-	AtenSymSizeInt                                                     ID = 1033
-	AtenSymStorageOffsetDefault                                        ID = 1034
-	AtenSymStrideDefault                                               ID = 1035
-	AtenSymStrideInt                                                   ID = 1036
-	AtenTDefault                                                       ID = 1037
-	AtenTInplaceDefault                                                ID = 1038
-	AtenTCopyDefault                                                   ID = 1039
-	AtenTakeDefault                                                    ID = 1040
-	AtenTakeAlongDimDefault                                            ID = 1041
-	AtenTanDefault                                                     ID = 1042
-	AtenTanInplaceDefault                                              ID = 1043
-	AtenTanhDefault                                                    ID = 1044
-	AtenTanhInplaceDefault                                             ID = 1045
-	AtenTensorSplitIndices                                             ID = 1046
-	AtenTensorSplitSections                                            ID = 1047
-	AtenTensordotDefault                                               ID = 1048
-	AtenThresholdDefault                                               ID = 1049
-	AtenThresholdInplaceDefault                                        ID = 1050
-	AtenTileDefault                                                    ID = 1051
-	AtenToDevice                                                       ID = 1052
-	AtenToDtype                                                        ID = 1053
-	AtenToDtypeLayout                                                  ID = 1054
-	AtenToOther                                                        ID = 1055
-	AtenTopkDefault                                                    ID = 1056
-	AtenTopkValues                                                     ID = 1057
-	AtenTraceDefault                                                   ID = 1058
-	AtenTransposeInt                                                   ID = 1059
-	AtenTransposeInplaceDefault                                        ID = 1060
-	AtenTransposeCopyInt                                               ID = 1061
-	AtenTrapezoidDx                                                    ID = 1062
-	AtenTrapezoidX                                                     ID = 1063
-	AtenTrapzDx                                                        ID = 1064
-	AtenTrapzX                                                         ID = 1065
-	AtenTriangularSolveX                                               ID = 1066
-	AtenTriangularSolveDefault                                         ID = 1067
-	AtenTrilDefault                                                    ID = 1068
-	AtenTrilInplaceDefault                                             ID = 1069
-	AtenTrilIndicesDefault                                             ID = 1070
-	AtenTripletMarginLossDefault                                       ID = 1071
-	AtenTriuDefault                                                    ID = 1072
-	AtenTriuInplaceDefault                                             ID = 1073
-	AtenTriuIndicesDefault                                             ID = 1074
-	AtenTrueDivideScalar                                               ID = 1075
-	AtenTrueDivideTensor                                               ID = 1076
-	AtenTrueDivideInplaceScalar                                        ID = 1077
-	AtenTrueDivideInplaceTensor                                        ID = 1078
-	AtenTruncDefault                                                   ID = 1079
-	AtenTruncInplaceDefault                                            ID = 1080
-	AtenTypeAsDefault                                                  ID = 1081
-	AtenUnbindInt                                                      ID = 1082
-	AtenUnbindCopyInt                                                  ID = 1083
-	AtenUnflattenInt                                                   ID = 1084
-	AtenUnfoldDefault                                                  ID = 1085
-	AtenUnfoldCopyDefault                                              ID = 1086
-	AtenUniformDefault                                                 ID = 1087
-	AtenUniformInplaceDefault                                          ID = 1088
-	AtenUniqueConsecutiveDefault                                       ID = 1089
-	AtenUniqueDimDefault                                               ID = 1090
-	AtenUnsafeChunkDefault                                             ID = 1091
-	AtenUnsafeSplitTensor                                              ID = 1092
-	AtenUnsafeSplitWithSizesDefault                                    ID = 1093
-	AtenUnsqueezeDefault                                               ID = 1094
-	AtenUnsqueezeInplaceDefault                                        ID = 1095
-	AtenUnsqueezeCopyDefault                                           ID = 1096
-	AtenUpsampleBicubic2dDefault                                       ID = 1097
-	AtenUpsampleBicubic2dVec                                           ID = 1098
-	AtenUpsampleBilinear2dDefault                                      ID = 1099
-	AtenUpsampleBilinear2dVec                                          ID = 1100
-	AtenUpsampleLinear1dDefault                                        ID = 1101
-	AtenUpsampleLinear1dVec                                            ID = 1102
-	AtenUpsampleNearest1dDefault                                       ID = 1103
-	AtenUpsampleNearest1dVec                                           ID = 1104
-	AtenUpsampleNearest2dDefault                                       ID = 1105
-	AtenUpsampleNearest2dVec                                           ID = 1106
-	AtenUpsampleNearest3dDefault                                       ID = 1107
-	AtenUpsampleNearest3dVec                                           ID = 1108
-	AtenUpsampleTrilinear3dDefault                                     ID = 1109
-	AtenUpsampleTrilinear3dVec                                         ID = 1110
-	AtenVanderDefault                                                  ID = 1111
-	AtenVarCorrection                                                  ID = 1112
-	AtenVarDefault                                                     ID = 1113
-	AtenVarDim                                                         ID = 1114
-	AtenVarMeanCorrection                                              ID = 1115
-	AtenVarMeanDefault                                                 ID = 1116
-	AtenVarMeanDim                                                     ID = 1117
-	AtenVdotDefault                                                    ID = 1118
-	AtenViewDefault                                                    ID = 1119
-	AtenViewDtype                                                      ID = 1120
-	AtenViewAsDefault                                                  ID = 1121
-	AtenViewAsComplexDefault                                           ID = 1122
-	AtenViewAsComplexCopyDefault                                       ID = 1123
-	AtenViewAsRealDefault                                              ID = 1124
-	AtenViewAsRealCopyDefault                                          ID = 1125
-	AtenViewCopyDefault                                                ID = 1126
-	AtenViewCopyDtype                                                  ID = 1127
-	AtenVsplitArray                                                    ID = 1128
-	AtenVsplitInt                                                      ID = 1129
-	AtenVstackDefault                                                  ID = 1130
-	AtenWhereScalar                                                    ID = 1131
-	AtenWhereScalarOther                                               ID = 1132
-	AtenWhereScalarSelf                                                ID = 1133
-	AtenWhereDefault                                                   ID = 1134
-	AtenWhereSelf                                                      ID = 1135
-	AtenXlogyScalarOther                                               ID = 1136
-	AtenXlogyScalarSelf                                                ID = 1137
-	AtenXlogyTensor                                                    ID = 1138
-	AtenXlogyInplaceScalarOther                                        ID = 1139
-	AtenXlogyInplaceTensor                                             ID = 1140
-	AtenZeroDefault                                                    ID = 1141
-	AtenZeroInplaceDefault                                             ID = 1142
-	AtenZerosDefault                                                   ID = 1143
-	AtenZerosLikeDefault                                               ID = 1144
-	BuiltinsRoundDefault                                               ID = 1145
-	DimOrderOpsUnderCloneDimOrderDefault                               ID = 1146
-	DimOrderOpsUnderEmptyDimOrderDefault                               ID = 1147
-	DimOrderOpsUnderToDimOrderCopyDefault                              ID = 1148
-	EtCopyUnderD2hCopyDefault                                          ID = 1149
-	EtCopyUnderH2dCopyDefault                                          ID = 1150
-	ExecutorchAliasDefault                                             ID = 1151
-	ExecutorchUpdateCrossAttnCacheDefault                              ID = 1152
-	ExportAccessSubclassInnerTensorDefault                             ID = 1153
-	HigherOrderAssociativeScanDefault                                  ID = 1154
-	HigherOrderCondDefault                                             ID = 1155
-	HigherOrderMapImplDefault                                          ID = 1156
-	HigherOrderScanDefault                                             ID = 1157
-	HigherOrderWhileLoopDefault                                        ID = 1158
-	HigherOrderWrapWithAutocastDefault                                 ID = 1159
-	HigherOrderWrapWithSetGradEnabledDefault                           ID = 1160
-	KvcacheUpdateAndAttendDefault                                      ID = 1161
-	LlamaChannelwiseGatedDeltaRuleDefault                              ID = 1162
-	LlamaCustomQuantizedSdpaDefault                                    ID = 1163
-	LlamaCustomSdpaDefault                                             ID = 1164
-	LlamaFastHadamardTransformDefault                                  ID = 1165
-	LlamaGatedDeltaRuleDefault                                         ID = 1166
-	LlamaSdpaWithKvCacheDefault                                        ID = 1167
-	LlamaUpdateCacheDefault                                            ID = 1168
-	LlamaUpdateCacheWithIndicesDefault                                 ID = 1169
-	MathCeilDefault                                                    ID = 1170
-	MathFloorDefault                                                   ID = 1171
-	MathTruncDefault                                                   ID = 1172
-	MlxCustomSdpaDefault                                               ID = 1173
-	MlxGatedDeltaRuleDefault                                           ID = 1174
-	MlxGatherMmDefault                                                 ID = 1175
-	MlxGatherQmmDefault                                                ID = 1176
-	MlxKvCacheUpdateDefault                                            ID = 1177
-	MlxMoeGatherInputsDefault                                          ID = 1178
-	MlxMoeScatterOutputsDefault                                        ID = 1179
-	MlxRopeDefault                                                     ID = 1180
-	MlxSampleDefault                                                   ID = 1181
-	MlxTq4CompressDefault                                              ID = 1182
-	MlxTqDequantDefault                                                ID = 1183
-	MlxTqNormDefault                                                   ID = 1184
-	MlxTestVaddDefault                                                 ID = 1185
-	PreprocessTileCropDefault                                          ID = 1186
-	QuantizedDecomposedUnderChooseQparamsPerTokenAsymmetricImplDefault ID = 1187
-	QuantizedDecomposedAddDefault                                      ID = 1188
-	QuantizedDecomposedAddScalar                                       ID = 1189
-	QuantizedDecomposedAddReluDefault                                  ID = 1190
-	QuantizedDecomposedChooseQparamsTensor                             ID = 1191
-	QuantizedDecomposedChooseQparamsPerTokenDefault                    ID = 1192
-	QuantizedDecomposedChooseQparamsPerTokenAsymmetricDefault          ID = 1193
-	QuantizedDecomposedChooseQparamsSymmetricTensor                    ID = 1194
-	QuantizedDecomposedConvertElementTypeNoFuse                        ID = 1195
-	QuantizedDecomposedDequantizePerChannelDefault                     ID = 1196
-	QuantizedDecomposedDequantizePerChannelGroupDefault                ID = 1197
-	QuantizedDecomposedDequantizePerTensorDefault                      ID = 1198
-	QuantizedDecomposedDequantizePerTensorTensor                       ID = 1199
-	QuantizedDecomposedDequantizePerTensorTensor2                      ID = 1200
-	QuantizedDecomposedDequantizePerTokenDefault                       ID = 1201
-	QuantizedDecomposedEmbedding2bitDefault                            ID = 1202
-	QuantizedDecomposedEmbedding2bitDtype                              ID = 1203
-	QuantizedDecomposedEmbedding4bitDefault                            ID = 1204
-	QuantizedDecomposedEmbedding4bitDtype                              ID = 1205
-	QuantizedDecomposedEmbeddingByteDefault                            ID = 1206
-	QuantizedDecomposedEmbeddingByteDtype                              ID = 1207
-	QuantizedDecomposedFakeQuantPerChannelDefault                      ID = 1208
-	QuantizedDecomposedMixedLinearDefault                              ID = 1209
-	QuantizedDecomposedMixedMmDefault                                  ID = 1210
-	QuantizedDecomposedQuantizePerChannelDefault                       ID = 1211
-	QuantizedDecomposedQuantizePerChannelGroupDefault                  ID = 1212
-	QuantizedDecomposedQuantizePerTensorDefault                        ID = 1213
-	QuantizedDecomposedQuantizePerTensorTensor                         ID = 1214
-	QuantizedDecomposedQuantizePerTensorTensor2                        ID = 1215
-	QuantizedDecomposedQuantizePerTokenDefault                         ID = 1216
-	TorchFunctorchPredispatchUnderAddBatchDimDefault                   ID = 1217
-	TorchFunctorchPredispatchUnderRemoveBatchDimDefault                ID = 1218
-	TorchFunctorchPredispatchUnderVmapDecrementNestingDefault          ID = 1219
-	TorchFunctorchPredispatchUnderVmapIncrementNestingDefault          ID = 1220
-	TorchFunctorchPredispatchLazyLoadDecompositionsDefault             ID = 1221
-	TorchUnderSymAcosDefault                                           ID = 1222
-	TorchUnderSymAsinDefault                                           ID = 1223
-	TorchUnderSymAtanDefault                                           ID = 1224
-	TorchUnderSymCosDefault                                            ID = 1225
-	TorchUnderSymCoshDefault                                           ID = 1226
-	TorchUnderSymLog2Default                                           ID = 1227
-	TorchUnderSymSinDefault                                            ID = 1228
-	TorchUnderSymSinhDefault                                           ID = 1229
-	TorchUnderSymSqrtDefault                                           ID = 1230
-	TorchUnderSymTanDefault                                            ID = 1231
-	TorchUnderSymTanhDefault                                           ID = 1232
-	TorchSymFloatDefault                                               ID = 1233
-	TorchSymFreshSizeDefault                                           ID = 1234
-	TorchSymIntDefault                                                 ID = 1235
-	TorchSymIteDefault                                                 ID = 1236
-	TorchSymMaxDefault                                                 ID = 1237
-	TorchSymMinDefault                                                 ID = 1238
-	TorchSymNotDefault                                                 ID = 1239
-	TorchSymSumDefault                                                 ID = 1240
-	TorchaoChooseQparamsAffineDefault                                  ID = 1241
-	TorchaoChooseScaleFloat8Default                                    ID = 1242
-	TorchaoDequantizeAffineDefault                                     ID = 1243
-	TorchaoDequantizeAffineFloat8NonDecomposedDefault                  ID = 1244
-	TorchaoDequantizeGgufDefault                                       ID = 1245
-	TorchaoDequantizeInt4TensorDefault                                 ID = 1246
-	TorchaoDequantizeMxDefault                                         ID = 1247
-	TorchaoDequantizeNvfp4Default                                      ID = 1248
-	TorchaoIntMatmulDefault                                            ID = 1249
-	TorchaoIntScaledMatmulDefault                                      ID = 1250
-	TorchaoQuantizeAffineDefault                                       ID = 1251
-	TorchaoQuantizeAffineFloat8NonDecomposedDefault                    ID = 1252
-	TransformersGroupedMmFallbackDefault                               ID = 1253
+	AtenEmbeddingRenormDefault                                         ID = 394
+	AtenEmbeddingRenormInplaceDefault                                  ID = 395
+	AtenEmptyMemoryFormat                                              ID = 396
+	AtenEmptyLikeDefault                                               ID = 397
+	AtenEmptyPermutedDefault                                           ID = 398
+	AtenEmptyStridedDefault                                            ID = 399
+	AtenEqScalar                                                       ID = 400
+	AtenEqTensor                                                       ID = 401
+	AtenEqInplaceScalar                                                ID = 402
+	AtenEqInplaceTensor                                                ID = 403
+	AtenEqualDefault                                                   ID = 404
+	AtenErfDefault                                                     ID = 405
+	AtenErfInplaceDefault                                              ID = 406
+	AtenErfcDefault                                                    ID = 407
+	AtenErfcInplaceDefault                                             ID = 408
+	AtenErfinvDefault                                                  ID = 409
+	AtenErfinvInplaceDefault                                           ID = 410
+	AtenExpDefault                                                     ID = 411
+	AtenExp2Default                                                    ID = 412
+	AtenExp2InplaceDefault                                             ID = 413
+	AtenExpInplaceDefault                                              ID = 414
+	AtenExpandDefault                                                  ID = 415
+	AtenExpandAsDefault                                                ID = 416
+	AtenExpandCopyDefault                                              ID = 417
+	AtenExpm1Default                                                   ID = 418
+	AtenExpm1InplaceDefault                                            ID = 419
+	AtenExponentialDefault                                             ID = 420
+	AtenExponentialInplaceDefault                                      ID = 421
+	AtenEyeDefault                                                     ID = 422
+	AtenEyeM                                                           ID = 423
+	AtenFakeQuantizePerChannelAffineDefault                            ID = 424
+	AtenFakeQuantizePerTensorAffineDefault                             ID = 425
+	AtenFakeQuantizePerTensorAffineTensorQparams                       ID = 426
+	AtenFeatureAlphaDropoutDefault                                     ID = 427
+	AtenFeatureAlphaDropoutInplaceDefault                              ID = 428
+	AtenFeatureDropoutDefault                                          ID = 429
+	AtenFeatureDropoutInplaceDefault                                   ID = 430
+	AtenFftFftDefault                                                  ID = 431
+	AtenFftFft2Default                                                 ID = 432
+	AtenFftFftfreqDefault                                              ID = 433
+	AtenFftFftnDefault                                                 ID = 434
+	AtenFftFftshiftDefault                                             ID = 435
+	AtenFftHfftDefault                                                 ID = 436
+	AtenFftIfftDefault                                                 ID = 437
+	AtenFftIfft2Default                                                ID = 438
+	AtenFftIfftnDefault                                                ID = 439
+	AtenFftIfftshiftDefault                                            ID = 440
+	AtenFftIhfftDefault                                                ID = 441
+	AtenFftIrfftDefault                                                ID = 442
+	AtenFftIrfft2Default                                               ID = 443
+	AtenFftIrfftnDefault                                               ID = 444
+	AtenFftRfftDefault                                                 ID = 445
+	AtenFftRfft2Default                                                ID = 446
+	AtenFftRfftfreqDefault                                             ID = 447
+	AtenFftRfftnDefault                                                ID = 448
+	AtenFillScalar                                                     ID = 449
+	AtenFillTensor                                                     ID = 450
+	AtenFillInplaceScalar                                              ID = 451
+	AtenFillInplaceTensor                                              ID = 452
+	AtenFillDiagonalInplaceDefault                                     ID = 453
+	AtenFixDefault                                                     ID = 454
+	AtenFixInplaceDefault                                              ID = 455
+	AtenFlattenUsingInts                                               ID = 456
+	AtenFlipDefault                                                    ID = 457
+	AtenFliplrDefault                                                  ID = 458
+	AtenFlipudDefault                                                  ID = 459
+	AtenFloatPowerScalar                                               ID = 460
+	AtenFloatPowerTensorScalar                                         ID = 461
+	AtenFloatPowerTensorTensor                                         ID = 462
+	AtenFloatPowerInplaceScalar                                        ID = 463
+	AtenFloatPowerInplaceTensor                                        ID = 464
+	AtenFloorDefault                                                   ID = 465
+	AtenFloorInplaceDefault                                            ID = 466
+	AtenFloorDivideScalar                                              ID = 467
+	AtenFloorDivideDefault                                             ID = 468
+	AtenFloorDivideInplaceScalar                                       ID = 469
+	AtenFloorDivideInplaceTensor                                       ID = 470
+	AtenFmaxDefault                                                    ID = 471
+	AtenFminDefault                                                    ID = 472
+	AtenFmodScalar                                                     ID = 473
+	AtenFmodTensor                                                     ID = 474
+	AtenFmodInplaceScalar                                              ID = 475
+	AtenFmodInplaceTensor                                              ID = 476
+	AtenFracDefault                                                    ID = 477
+	AtenFracInplaceDefault                                             ID = 478
+	AtenFractionalMaxPool2dDefault                                     ID = 479
+	AtenFrexpTensor                                                    ID = 480
+	AtenFrobeniusNormDim                                               ID = 481
+	AtenFullDefault                                                    ID = 482
+	AtenFullLikeDefault                                                ID = 483
+	AtenGatherDefault                                                  ID = 484
+	AtenGcdDefault                                                     ID = 485
+	AtenGcdInplaceDefault                                              ID = 486
+	AtenGeScalar                                                       ID = 487
+	AtenGeTensor                                                       ID = 488
+	AtenGeInplaceScalar                                                ID = 489
+	AtenGeInplaceTensor                                                ID = 490
+	AtenGeluDefault                                                    ID = 491
+	AtenGeluInplaceDefault                                             ID = 492
+	AtenGerDefault                                                     ID = 493
+	AtenGluDefault                                                     ID = 494
+	AtenGreaterScalar                                                  ID = 495
+	AtenGreaterTensor                                                  ID = 496
+	AtenGreaterInplaceScalar                                           ID = 497
+	AtenGreaterInplaceTensor                                           ID = 498
+	AtenGreaterEqualScalar                                             ID = 499
+	AtenGreaterEqualTensor                                             ID = 500
+	AtenGreaterEqualInplaceScalar                                      ID = 501
+	AtenGreaterEqualInplaceTensor                                      ID = 502
+	AtenGridSamplerDefault                                             ID = 503
+	AtenGridSampler2dDefault                                           ID = 504
+	AtenGridSampler3dDefault                                           ID = 505
+	AtenGroupNormDefault                                               ID = 506
+	AtenGruInput                                                       ID = 507
+	AtenGruCellDefault                                                 ID = 508
+	AtenGtScalar                                                       ID = 509
+	AtenGtTensor                                                       ID = 510
+	AtenGtInplaceScalar                                                ID = 511
+	AtenGtInplaceTensor                                                ID = 512
+	AtenHammingWindowDefault                                           ID = 513
+	AtenHammingWindowPeriodic                                          ID = 514
+	AtenHammingWindowPeriodicAlpha                                     ID = 515
+	AtenHammingWindowPeriodicAlphaBeta                                 ID = 516
+	AtenHannWindowDefault                                              ID = 517
+	AtenHannWindowPeriodic                                             ID = 518
+	AtenHardshrinkDefault                                              ID = 519
+	AtenHardsigmoidDefault                                             ID = 520
+	AtenHardsigmoidInplaceDefault                                      ID = 521
+	AtenHardswishDefault                                               ID = 522
+	AtenHardswishInplaceDefault                                        ID = 523
+	AtenHardtanhDefault                                                ID = 524
+	AtenHardtanhInplaceDefault                                         ID = 525
+	AtenHashTensorDefault                                              ID = 526
+	AtenHeavisideDefault                                               ID = 527
+	AtenHeavisideInplaceDefault                                        ID = 528
+	AtenHingeEmbeddingLossDefault                                      ID = 529
+	AtenHistcDefault                                                   ID = 530
+	AtenHsplitArray                                                    ID = 531
+	AtenHsplitInt                                                      ID = 532
+	AtenHstackDefault                                                  ID = 533
+	AtenHuberLossDefault                                               ID = 534
+	AtenHypotDefault                                                   ID = 535
+	AtenHypotInplaceDefault                                            ID = 536
+	AtenI0Default                                                      ID = 537
+	AtenI0InplaceDefault                                               ID = 538
+	AtenIgammaDefault                                                  ID = 539
+	AtenIgammaInplaceDefault                                           ID = 540
+	AtenIgammacDefault                                                 ID = 541
+	AtenIgammacInplaceDefault                                          ID = 542
+	AtenIm2colDefault                                                  ID = 543
+	AtenImagDefault                                                    ID = 544
+	AtenIndexTensor                                                    ID = 545
+	AtenIndexAddDefault                                                ID = 546
+	AtenIndexAddInplaceDefault                                         ID = 547
+	AtenIndexCopyDefault                                               ID = 548
+	AtenIndexCopyInplaceDefault                                        ID = 549
+	AtenIndexFillIntScalar                                             ID = 550
+	AtenIndexFillIntTensor                                             ID = 551
+	AtenIndexFillInplaceIntScalar                                      ID = 552
+	AtenIndexFillInplaceIntTensor                                      ID = 553
+	AtenIndexPutDefault                                                ID = 554
+	AtenIndexPutInplaceDefault                                         ID = 555
+	AtenIndexReduceDefault                                             ID = 556
+	AtenIndexReduceInplaceDefault                                      ID = 557
+	AtenIndexSelectDefault                                             ID = 558
+	AtenInnerDefault                                                   ID = 559
+	AtenInstanceNormDefault                                            ID = 560
+	AtenInverseDefault                                                 ID = 561
+	AtenIsComplexDefault                                               ID = 562
+	AtenIsContiguousDefault                                            ID = 563
+	AtenIsContiguousMemoryFormat                                       ID = 564
+	AtenIsFloatingPointDefault                                         ID = 565
+	AtenIsNonzeroDefault                                               ID = 566
+	AtenIsSameSizeDefault                                              ID = 567
+	AtenIscloseDefault                                                 ID = 568
+	AtenIsfiniteDefault                                                ID = 569
+	AtenIsinScalarTensor                                               ID = 570
+	AtenIsinTensorScalar                                               ID = 571
+	AtenIsinTensorTensor                                               ID = 572
+	AtenIsinfDefault                                                   ID = 573
+	AtenIsnanDefault                                                   ID = 574
+	AtenIsneginfDefault                                                ID = 575
+	AtenIsposinfDefault                                                ID = 576
+	AtenIsrealDefault                                                  ID = 577
+	AtenIstftDefault                                                   ID = 578
+	AtenItemDefault                                                    ID = 579
+	AtenKaiserWindowBeta                                               ID = 580
+	AtenKaiserWindowDefault                                            ID = 581
+	AtenKaiserWindowPeriodic                                           ID = 582
+	AtenKlDivDefault                                                   ID = 583
+	AtenKronDefault                                                    ID = 584
+	AtenKthvalueDefault                                                ID = 585
+	AtenKthvalueValues                                                 ID = 586
+	AtenL1LossDefault                                                  ID = 587
+	AtenLayerNormDefault                                               ID = 588
+	AtenLcmDefault                                                     ID = 589
+	AtenLcmInplaceDefault                                              ID = 590
+	AtenLdexpTensor                                                    ID = 591
+	AtenLdexpInplaceDefault                                            ID = 592
+	AtenLeScalar                                                       ID = 593
+	AtenLeTensor                                                       ID = 594
+	AtenLeInplaceScalar                                                ID = 595
+	AtenLeInplaceTensor                                                ID = 596
+	AtenLeakyReluDefault                                               ID = 597
+	AtenLeakyReluInplaceDefault                                        ID = 598
+	AtenLerpScalar                                                     ID = 599
+	AtenLerpTensor                                                     ID = 600
+	AtenLerpInplaceScalar                                              ID = 601
+	AtenLerpInplaceTensor                                              ID = 602
+	AtenLessScalar                                                     ID = 603
+	AtenLessTensor                                                     ID = 604
+	AtenLessInplaceScalar                                              ID = 605
+	AtenLessInplaceTensor                                              ID = 606
+	AtenLessEqualScalar                                                ID = 607
+	AtenLessEqualTensor                                                ID = 608
+	AtenLessEqualInplaceScalar                                         ID = 609
+	AtenLessEqualInplaceTensor                                         ID = 610
+	AtenLgammaDefault                                                  ID = 611
+	AtenLgammaInplaceDefault                                           ID = 612
+	AtenLiftDefault                                                    ID = 613
+	AtenLiftFreshDefault                                               ID = 614
+	AtenLiftFreshCopyDefault                                           ID = 615
+	AtenLinalgCholeskyDefault                                          ID = 616
+	AtenLinalgCholeskyExL                                              ID = 617
+	AtenLinalgCholeskyExDefault                                        ID = 618
+	AtenLinalgCrossDefault                                             ID = 619
+	AtenLinalgDetDefault                                               ID = 620
+	AtenLinalgDiagonalDefault                                          ID = 621
+	AtenLinalgInvDefault                                               ID = 622
+	AtenLinalgInvExDefault                                             ID = 623
+	AtenLinalgInvExInverse                                             ID = 624
+	AtenLinalgMatmulDefault                                            ID = 625
+	AtenLinalgMatrixExpDefault                                         ID = 626
+	AtenLinalgMatrixNormDefault                                        ID = 627
+	AtenLinalgMatrixNormStrOrd                                         ID = 628
+	AtenLinalgMatrixPowerDefault                                       ID = 629
+	AtenLinalgMultiDotDefault                                          ID = 630
+	AtenLinalgNormDefault                                              ID = 631
+	AtenLinalgNormOrdStr                                               ID = 632
+	AtenLinalgSolveDefault                                             ID = 633
+	AtenLinalgSolveTriangularDefault                                   ID = 634
+	AtenLinalgVecdotDefault                                            ID = 635
+	AtenLinalgVectorNormDefault                                        ID = 636
+	AtenLinearDefault                                                  ID = 637
+	AtenLinspaceScalarTensor                                           ID = 638
+	AtenLinspaceTensorScalar                                           ID = 639
+	AtenLinspaceTensorTensor                                           ID = 640
+	AtenLinspaceDefault                                                ID = 641
+	AtenLogDefault                                                     ID = 642
+	AtenLog10Default                                                   ID = 643
+	AtenLog10InplaceDefault                                            ID = 644
+	AtenLog1pDefault                                                   ID = 645
+	AtenLog1pInplaceDefault                                            ID = 646
+	AtenLog2Default                                                    ID = 647
+	AtenLog2InplaceDefault                                             ID = 648
+	AtenLogInplaceDefault                                              ID = 649
+	AtenLogSigmoidDefault                                              ID = 650
+	AtenLogSigmoidForwardDefault                                       ID = 651
+	AtenLogSoftmaxInt                                                  ID = 652
+	AtenLogaddexpDefault                                               ID = 653
+	AtenLogaddexp2Default                                              ID = 654
+	AtenLogcumsumexpDefault                                            ID = 655
+	AtenLogdetDefault                                                  ID = 656
+	AtenLogicalAndDefault                                              ID = 657
+	AtenLogicalAndInplaceDefault                                       ID = 658
+	AtenLogicalNotDefault                                              ID = 659
+	AtenLogicalNotInplaceDefault                                       ID = 660
+	AtenLogicalOrDefault                                               ID = 661
+	AtenLogicalOrInplaceDefault                                        ID = 662
+	AtenLogicalXorDefault                                              ID = 663
+	AtenLogicalXorInplaceDefault                                       ID = 664
+	AtenLogitDefault                                                   ID = 665
+	AtenLogitInplaceDefault                                            ID = 666
+	AtenLogspaceScalarTensor                                           ID = 667
+	AtenLogspaceTensorScalar                                           ID = 668
+	AtenLogspaceTensorTensor                                           ID = 669
+	AtenLogspaceDefault                                                ID = 670
+	AtenLogsumexpDefault                                               ID = 671
+	AtenLstmInput                                                      ID = 672
+	AtenLstmCellDefault                                                ID = 673
+	AtenLtScalar                                                       ID = 674
+	AtenLtTensor                                                       ID = 675
+	AtenLtInplaceScalar                                                ID = 676
+	AtenLtInplaceTensor                                                ID = 677
+	AtenMHDefault                                                      ID = 678
+	AtenMTDefault                                                      ID = 679
+	AtenMarginRankingLossDefault                                       ID = 680
+	AtenMaskedFillScalar                                               ID = 681
+	AtenMaskedFillTensor                                               ID = 682
+	AtenMaskedFillInplaceScalar                                        ID = 683
+	AtenMaskedFillInplaceTensor                                        ID = 684
+	AtenMaskedScatterDefault                                           ID = 685
+	AtenMaskedScatterInplaceDefault                                    ID = 686
+	AtenMaskedSelectDefault                                            ID = 687
+	AtenMatmulDefault                                                  ID = 688
+	AtenMatrixHDefault                                                 ID = 689
+	AtenMatrixExpDefault                                               ID = 690
+	AtenMaxDefault                                                     ID = 691
+	AtenMaxDim                                                         ID = 692
+	AtenMaxOther                                                       ID = 693
+	AtenMaxPool1dDefault                                               ID = 694
+	AtenMaxPool1dWithIndicesDefault                                    ID = 695
+	AtenMaxPool2dDefault                                               ID = 696
+	AtenMaxPool2dWithIndicesDefault                                    ID = 697
+	AtenMaxPool3dDefault                                               ID = 698
+	AtenMaxPool3dWithIndicesDefault                                    ID = 699
+	AtenMaxUnpool2dDefault                                             ID = 700
+	AtenMaxUnpool3dDefault                                             ID = 701
+	AtenMaximumDefault                                                 ID = 702
+	AtenMeanDefault                                                    ID = 703
+	AtenMeanDim                                                        ID = 704
+	AtenMedianDefault                                                  ID = 705
+	AtenMedianDim                                                      ID = 706
+	AtenMeshgridDefault                                                ID = 707
+	AtenMeshgridIndexing                                               ID = 708
+	AtenMinDefault                                                     ID = 709
+	AtenMinDim                                                         ID = 710
+	AtenMinOther                                                       ID = 711
+	AtenMinimumDefault                                                 ID = 712
+	AtenMishDefault                                                    ID = 713
+	AtenMishInplaceDefault                                             ID = 714
+	AtenMmDefault                                                      ID = 715
+	AtenMmDtype                                                        ID = 716
+	AtenModeDefault                                                    ID = 717
+	AtenModeValues                                                     ID = 718
+	AtenMoveaxisInt                                                    ID = 719
+	AtenMoveaxisIntlist                                                ID = 720
+	AtenMovedimInt                                                     ID = 721
+	AtenMovedimIntlist                                                 ID = 722
+	AtenMseLossDefault                                                 ID = 723
+	AtenMsortDefault                                                   ID = 724
+	AtenMulScalar                                                      ID = 725
+	AtenMulTensor                                                      ID = 726
+	AtenMulInplaceScalar                                               ID = 727
+	AtenMulInplaceTensor                                               ID = 728
+	AtenMultinomialDefault                                             ID = 729
+	AtenMultiplyScalar                                                 ID = 730
+	AtenMultiplyTensor                                                 ID = 731
+	AtenMultiplyInplaceScalar                                          ID = 732
+	AtenMultiplyInplaceTensor                                          ID = 733
+	AtenMvDefault                                                      ID = 734
+	AtenMvlgammaDefault                                                ID = 735
+	AtenMvlgammaInplaceDefault                                         ID = 736
+	AtenNanToNumDefault                                                ID = 737
+	AtenNanToNumInplaceDefault                                         ID = 738
+	AtenNanmeanDefault                                                 ID = 739
+	AtenNanmedianDefault                                               ID = 740
+	AtenNanmedianDim                                                   ID = 741
+	AtenNanquantileDefault                                             ID = 742
+	AtenNanquantileScalar                                              ID = 743
+	AtenNansumDefault                                                  ID = 744
+	AtenNarrowTensor                                                   ID = 745
+	AtenNarrowDefault                                                  ID = 746
+	AtenNarrowCopyDefault                                              ID = 747
+	AtenNativeBatchNormDefault                                         ID = 748
+	AtenNativeChannelShuffleDefault                                    ID = 749
+	AtenNativeDropoutDefault                                           ID = 750
+	AtenNativeGroupNormDefault                                         ID = 751
+	AtenNativeLayerNormDefault                                         ID = 752
+	AtenNeScalar                                                       ID = 753
+	AtenNeTensor                                                       ID = 754
+	AtenNeInplaceScalar                                                ID = 755
+	AtenNeInplaceTensor                                                ID = 756
+	AtenNegDefault                                                     ID = 757
+	AtenNegInplaceDefault                                              ID = 758
+	AtenNegativeDefault                                                ID = 759
+	AtenNegativeInplaceDefault                                         ID = 760
+	AtenNewEmptyDefault                                                ID = 761
+	AtenNewEmptyStridedDefault                                         ID = 762
+	AtenNewFullDefault                                                 ID = 763
+	AtenNewOnesDefault                                                 ID = 764
+	AtenNewZerosDefault                                                ID = 765
+	AtenNextafterDefault                                               ID = 766
+	AtenNextafterInplaceDefault                                        ID = 767
+	AtenNllLossDefault                                                 ID = 768
+	AtenNllLoss2dDefault                                               ID = 769
+	AtenNllLoss2dForwardDefault                                        ID = 770
+	AtenNllLossForwardDefault                                          ID = 771
+	AtenNllLossNdDefault                                               ID = 772
+	AtenNonzeroDefault                                                 ID = 773
+	AtenNonzeroNumpyDefault                                            ID = 774
+	AtenNonzeroStaticDefault                                           ID = 775
+	AtenNormScalar                                                     ID = 776
+	AtenNormScalarOptDim                                               ID = 777
+	AtenNormScalarOptDimDtype                                          ID = 778
+	AtenNormScalarOptDtype                                             ID = 779
+	AtenNormExceptDimDefault                                           ID = 780
+	AtenNormalTensorTensor                                             ID = 781
+	AtenNormalTensorFloat                                              ID = 782
+	AtenNormalFloatTensor                                              ID = 783
+	AtenNormalFloatFloat                                               ID = 784
+	AtenNormalInplaceDefault                                           ID = 785
+	AtenNormalFunctionalDefault                                        ID = 786
+	AtenNotEqualScalar                                                 ID = 787
+	AtenNotEqualTensor                                                 ID = 788
+	AtenNotEqualInplaceScalar                                          ID = 789
+	AtenNotEqualInplaceTensor                                          ID = 790
+	AtenNumelDefault                                                   ID = 791
+	AtenNumpyTDefault                                                  ID = 792
+	AtenOneHotDefault                                                  ID = 793
+	AtenOnesDefault                                                    ID = 794
+	AtenOnesLikeDefault                                                ID = 795
+	AtenOuterDefault                                                   ID = 796
+	AtenPadDefault                                                     ID = 797
+	AtenPadSequenceDefault                                             ID = 798
+	AtenPairwiseDistanceDefault                                        ID = 799
+	AtenPdistDefault                                                   ID = 800
+	AtenPermuteDefault                                                 ID = 801
+	AtenPermuteCopyDefault                                             ID = 802
+	AtenPinMemoryDefault                                               ID = 803
+	AtenPixelShuffleDefault                                            ID = 804
+	AtenPixelUnshuffleDefault                                          ID = 805
+	AtenPoissonDefault                                                 ID = 806
+	AtenPoissonNllLossDefault                                          ID = 807
+	AtenPolarDefault                                                   ID = 808
+	AtenPolygammaDefault                                               ID = 809
+	AtenPolygammaInplaceDefault                                        ID = 810
+	AtenPositiveDefault                                                ID = 811
+	AtenPowScalar                                                      ID = 812
+	AtenPowTensorScalar                                                ID = 813
+	AtenPowTensorTensor                                                ID = 814
+	AtenPowInplaceScalar                                               ID = 815
+	AtenPowInplaceTensor                                               ID = 816
+	AtenPreluDefault                                                   ID = 817
+	AtenProdDefault                                                    ID = 818
+	AtenProdDimInt                                                     ID = 819
+	AtenPutDefault                                                     ID = 820
+	AtenPutInplaceDefault                                              ID = 821
+	AtenQuantileDefault                                                ID = 822
+	AtenQuantileScalar                                                 ID = 823
+	AtenRad2degDefault                                                 ID = 824
+	AtenRad2degInplaceDefault                                          ID = 825
+	AtenRandDefault                                                    ID = 826
+	AtenRandGenerator                                                  ID = 827
+	AtenRandLikeDefault                                                ID = 828
+	AtenRandLikeGenerator                                              ID = 829
+	AtenRandintDefault                                                 ID = 830
+	AtenRandintGenerator                                               ID = 831
+	AtenRandintLow                                                     ID = 832
+	AtenRandintLowGenerator                                            ID = 833
+	AtenRandintLikeDefault                                             ID = 834
+	AtenRandintLikeLowDtype                                            ID = 835
+	AtenRandnDefault                                                   ID = 836
+	AtenRandnGenerator                                                 ID = 837
+	AtenRandnLikeDefault                                               ID = 838
+	AtenRandnLikeGenerator                                             ID = 839
+	AtenRandomDefault                                                  ID = 840
+	AtenRandomFrom                                                     ID = 841
+	AtenRandomTo                                                       ID = 842
+	AtenRandomInplaceDefault                                           ID = 843
+	AtenRandomInplaceFrom                                              ID = 844
+	AtenRandomInplaceTo                                                ID = 845
+	AtenRandpermDefault                                                ID = 846
+	AtenRandpermGenerator                                              ID = 847
+	AtenRangeDefault                                                   ID = 848
+	AtenRangeStep                                                      ID = 849
+	AtenRavelDefault                                                   ID = 850
+	AtenRealDefault                                                    ID = 851
+	AtenReciprocalDefault                                              ID = 852
+	AtenReciprocalInplaceDefault                                       ID = 853
+	AtenReflectionPad1dDefault                                         ID = 854
+	AtenReflectionPad2dDefault                                         ID = 855
+	AtenReflectionPad3dDefault                                         ID = 856
+	AtenReluDefault                                                    ID = 857
+	AtenRelu6Default                                                   ID = 858
+	AtenRelu6InplaceDefault                                            ID = 859
+	AtenReluInplaceDefault                                             ID = 860
+	AtenRemainderScalar                                                ID = 861
+	AtenRemainderScalarTensor                                          ID = 862
+	AtenRemainderTensor                                                ID = 863
+	AtenRemainderInplaceScalar                                         ID = 864
+	AtenRemainderInplaceTensor                                         ID = 865
+	AtenRenormDefault                                                  ID = 866
+	AtenRenormInplaceDefault                                           ID = 867
+	AtenRepeatDefault                                                  ID = 868
+	AtenRepeatInterleaveTensor                                         ID = 869
+	AtenRepeatInterleaveSelfTensor                                     ID = 870
+	AtenRepeatInterleaveSelfInt                                        ID = 871
+	AtenReplicationPad1dDefault                                        ID = 872
+	AtenReplicationPad2dDefault                                        ID = 873
+	AtenReplicationPad3dDefault                                        ID = 874
+	AtenRequiresGradInplaceDefault                                     ID = 875
+	AtenReshapeDefault                                                 ID = 876
+	AtenReshapeAsDefault                                               ID = 877
+	AtenResizeInplaceDefault                                           ID = 878
+	AtenResolveConjDefault                                             ID = 879
+	AtenResolveNegDefault                                              ID = 880
+	AtenRmsNormDefault                                                 ID = 881
+	AtenRnnReluInput                                                   ID = 882
+	AtenRnnReluCellDefault                                             ID = 883
+	AtenRnnTanhInput                                                   ID = 884
+	AtenRnnTanhCellDefault                                             ID = 885
+	AtenRollDefault                                                    ID = 886
+	AtenRot90Default                                                   ID = 887
+	AtenRoundDecimals                                                  ID = 888
+	AtenRoundDefault                                                   ID = 889
+	AtenRoundInplaceDecimals                                           ID = 890
+	AtenRoundInplaceDefault                                            ID = 891
+	AtenRowStackDefault                                                ID = 892
+	AtenRreluDefault                                                   ID = 893
+	AtenRreluInplaceDefault                                            ID = 894
+	AtenRsqrtDefault                                                   ID = 895
+	AtenRsqrtInplaceDefault                                            ID = 896
+	AtenRsubScalar                                                     ID = 897
+	AtenRsubTensor                                                     ID = 898
+	AtenScalarTensorDefault                                            ID = 899
+	AtenScaledDotProductAttentionDefault                               ID = 900
+	AtenScatterReduce                                                  ID = 901
+	AtenScatterSrc                                                     ID = 902
+	AtenScatterValue                                                   ID = 903
+	AtenScatterValueReduce                                             ID = 904
+	AtenScatterInplaceReduce                                           ID = 905
+	AtenScatterInplaceSrc                                              ID = 906
+	AtenScatterInplaceValue                                            ID = 907
+	AtenScatterInplaceValueReduce                                      ID = 908
+	AtenScatterAddDefault                                              ID = 909
+	AtenScatterAddInplaceDefault                                       ID = 910
+	AtenScatterReduceTwo                                               ID = 911
+	AtenScatterReduceInplaceTwo                                        ID = 912
+	AtenSearchsortedScalar                                             ID = 913
+	AtenSearchsortedTensor                                             ID = 914
+	AtenSelectInt                                                      ID = 915
+	AtenSelectCopyInt                                                  ID = 916
+	AtenSelectScatterDefault                                           ID = 917
+	AtenSeluDefault                                                    ID = 918
+	AtenSeluInplaceDefault                                             ID = 919
+	AtenSgnDefault                                                     ID = 920
+	AtenSgnInplaceDefault                                              ID = 921
+	AtenSigmoidDefault                                                 ID = 922
+	AtenSigmoidInplaceDefault                                          ID = 923
+	AtenSignDefault                                                    ID = 924
+	AtenSignInplaceDefault                                             ID = 925
+	AtenSignbitDefault                                                 ID = 926
+	AtenSiluDefault                                                    ID = 927
+	AtenSiluInplaceDefault                                             ID = 928
+	AtenSinDefault                                                     ID = 929
+	AtenSinInplaceDefault                                              ID = 930
+	AtenSincDefault                                                    ID = 931
+	AtenSincInplaceDefault                                             ID = 932
+	AtenSinhDefault                                                    ID = 933
+	AtenSinhInplaceDefault                                             ID = 934
+	AtenSizeInt                                                        ID = 935
+	AtenSliceTensor                                                    ID = 936
+	AtenSliceCopyTensor                                                ID = 937
+	AtenSliceScatterDefault                                            ID = 938
+	AtenSmoothL1LossDefault                                            ID = 939
+	AtenSoftMarginLossDefault                                          ID = 940
+	AtenSoftmaxInt                                                     ID = 941
+	AtenSoftplusDefault                                                ID = 942
+	AtenSoftshrinkDefault                                              ID = 943
+	AtenSortDefault                                                    ID = 944
+	AtenSortStable                                                     ID = 945
+	AtenSpecialBesselJ0Default                                         ID = 946
+	AtenSpecialBesselJ1Default                                         ID = 947
+	AtenSpecialBesselY0Default                                         ID = 948
+	AtenSpecialBesselY1Default                                         ID = 949
+	AtenSpecialDigammaDefault                                          ID = 950
+	AtenSpecialEntrDefault                                             ID = 951
+	AtenSpecialErfDefault                                              ID = 952
+	AtenSpecialErfcDefault                                             ID = 953
+	AtenSpecialErfcxDefault                                            ID = 954
+	AtenSpecialErfinvDefault                                           ID = 955
+	AtenSpecialExp2Default                                             ID = 956
+	AtenSpecialExpitDefault                                            ID = 957
+	AtenSpecialExpm1Default                                            ID = 958
+	AtenSpecialGammaincDefault                                         ID = 959
+	AtenSpecialGammainccDefault                                        ID = 960
+	AtenSpecialGammalnDefault                                          ID = 961
+	AtenSpecialI0Default                                               ID = 962
+	AtenSpecialI0eDefault                                              ID = 963
+	AtenSpecialI1Default                                               ID = 964
+	AtenSpecialI1eDefault                                              ID = 965
+	AtenSpecialLog1pDefault                                            ID = 966
+	AtenSpecialLogNdtrDefault                                          ID = 967
+	AtenSpecialLogSoftmaxDefault                                       ID = 968
+	AtenSpecialLogitDefault                                            ID = 969
+	AtenSpecialLogsumexpDefault                                        ID = 970
+	AtenSpecialMultigammalnDefault                                     ID = 971
+	AtenSpecialNdtrDefault                                             ID = 972
+	AtenSpecialNdtriDefault                                            ID = 973
+	AtenSpecialPolygammaDefault                                        ID = 974
+	AtenSpecialPsiDefault                                              ID = 975
+	AtenSpecialRoundDefault                                            ID = 976
+	AtenSpecialSincDefault                                             ID = 977
+	AtenSpecialSoftmaxDefault                                          ID = 978
+	AtenSpecialXlog1pyDefault                                          ID = 979
+	AtenSpecialXlog1pyOtherScalar                                      ID = 980
+	AtenSpecialXlog1pySelfScalar                                       ID = 981
+	AtenSpecialXlogyDefault                                            ID = 982
+	AtenSpecialXlogyOtherScalar                                        ID = 983
+	AtenSpecialXlogySelfScalar                                         ID = 984
+	AtenSpecialZetaDefault                                             ID = 985
+	AtenSpecialZetaOtherScalar                                         ID = 986
+	AtenSpecialZetaSelfScalar                                          ID = 987
+	AtenSplitTensor                                                    ID = 988
+	AtenSplitSizes                                                     ID = 989
+	AtenSplitCopyTensor                                                ID = 990
+	AtenSplitWithSizesDefault                                          ID = 991
+	AtenSplitWithSizesCopyDefault                                      ID = 992
+	AtenSqrtDefault                                                    ID = 993
+	AtenSqrtInplaceDefault                                             ID = 994
+	AtenSquareDefault                                                  ID = 995
+	AtenSquareInplaceDefault                                           ID = 996
+	AtenSqueezeDefault                                                 ID = 997
+	AtenSqueezeDim                                                     ID = 998
+	AtenSqueezeDims                                                    ID = 999
+	AtenSqueezeInplaceDefault                                          ID = 1000
+	AtenSqueezeInplaceDim                                              ID = 1001
+	AtenSqueezeInplaceDims                                             ID = 1002
+	AtenSqueezeCopyDefault                                             ID = 1003
+	AtenSqueezeCopyDim                                                 ID = 1004
+	AtenSqueezeCopyDims                                                ID = 1005
+	AtenStackDefault                                                   ID = 1006
+	AtenStdCorrection                                                  ID = 1007
+	AtenStdDefault                                                     ID = 1008
+	AtenStdDim                                                         ID = 1009
+	AtenStdMeanCorrection                                              ID = 1010
+	AtenStdMeanDefault                                                 ID = 1011
+	AtenStdMeanDim                                                     ID = 1012
+	AtenStftCenter                                                     ID = 1013
+	AtenStftDefault                                                    ID = 1014
+	AtenSubScalar                                                      ID = 1015
+	AtenSubTensor                                                      ID = 1016
+	AtenSubInplaceScalar                                               ID = 1017
+	AtenSubInplaceTensor                                               ID = 1018
+	AtenSubtractScalar                                                 ID = 1019
+	AtenSubtractTensor                                                 ID = 1020
+	AtenSubtractInplaceScalar                                          ID = 1021
+	AtenSubtractInplaceTensor                                          ID = 1022
+	AtenSumDefault                                                     ID = 1023
+	AtenSumDimIntList                                                  ID = 1024
+	AtenSumToSizeDefault                                               ID = 1025
+	AtenSwapaxesDefault                                                ID = 1026
+	AtenSwapaxesInplaceDefault                                         ID = 1027
+	AtenSwapdimsDefault                                                ID = 1028
+	AtenSwapdimsInplaceDefault                                         ID = 1029
+	AtenSymConstrainRangeDefault                                       ID = 1030
+	AtenSymConstrainRangeForSizeDefault                                ID = 1031
+	AtenSymNumelDefault                                                ID = 1032
+	AtenSymSizeDefault                                                 ID = 1033
+	AtenSymSizeInt                                                     ID = 1034
+	AtenSymStorageOffsetDefault                                        ID = 1035
+	AtenSymStrideDefault                                               ID = 1036
+	AtenSymStrideInt                                                   ID = 1037
+	AtenTDefault                                                       ID = 1038
+	AtenTInplaceDefault                                                ID = 1039
+	AtenTCopyDefault                                                   ID = 1040
+	AtenTakeDefault                                                    ID = 1041
+	AtenTakeAlongDimDefault                                            ID = 1042
+	AtenTanDefault                                                     ID = 1043
+	AtenTanInplaceDefault                                              ID = 1044
+	AtenTanhDefault                                                    ID = 1045
+	AtenTanhInplaceDefault                                             ID = 1046
+	AtenTensorSplitIndices                                             ID = 1047
+	AtenTensorSplitSections                                            ID = 1048
+	AtenTensordotDefault                                               ID = 1049
+	AtenThresholdDefault                                               ID = 1050
+	AtenThresholdInplaceDefault                                        ID = 1051
+	AtenTileDefault                                                    ID = 1052
+	AtenToDevice                                                       ID = 1053
+	AtenToDtype                                                        ID = 1054
+	AtenToDtypeLayout                                                  ID = 1055
+	AtenToOther                                                        ID = 1056
+	AtenTopkDefault                                                    ID = 1057
+	AtenTopkValues                                                     ID = 1058
+	AtenTraceDefault                                                   ID = 1059
+	AtenTransposeInt                                                   ID = 1060
+	AtenTransposeInplaceDefault                                        ID = 1061
+	AtenTransposeCopyInt                                               ID = 1062
+	AtenTrapezoidDx                                                    ID = 1063
+	AtenTrapezoidX                                                     ID = 1064
+	AtenTrapzDx                                                        ID = 1065
+	AtenTrapzX                                                         ID = 1066
+	AtenTriangularSolveX                                               ID = 1067
+	AtenTriangularSolveDefault                                         ID = 1068
+	AtenTrilDefault                                                    ID = 1069
+	AtenTrilInplaceDefault                                             ID = 1070
+	AtenTrilIndicesDefault                                             ID = 1071
+	AtenTripletMarginLossDefault                                       ID = 1072
+	AtenTriuDefault                                                    ID = 1073
+	AtenTriuInplaceDefault                                             ID = 1074
+	AtenTriuIndicesDefault                                             ID = 1075
+	AtenTrueDivideScalar                                               ID = 1076
+	AtenTrueDivideTensor                                               ID = 1077
+	AtenTrueDivideInplaceScalar                                        ID = 1078
+	AtenTrueDivideInplaceTensor                                        ID = 1079
+	AtenTruncDefault                                                   ID = 1080
+	AtenTruncInplaceDefault                                            ID = 1081
+	AtenTypeAsDefault                                                  ID = 1082
+	AtenUnbindInt                                                      ID = 1083
+	AtenUnbindCopyInt                                                  ID = 1084
+	AtenUnflattenInt                                                   ID = 1085
+	AtenUnfoldDefault                                                  ID = 1086
+	AtenUnfoldCopyDefault                                              ID = 1087
+	AtenUniformDefault                                                 ID = 1088
+	AtenUniformInplaceDefault                                          ID = 1089
+	AtenUniqueConsecutiveDefault                                       ID = 1090
+	AtenUniqueDimDefault                                               ID = 1091
+	AtenUnsafeChunkDefault                                             ID = 1092
+	AtenUnsafeSplitTensor                                              ID = 1093
+	AtenUnsafeSplitWithSizesDefault                                    ID = 1094
+	AtenUnsqueezeDefault                                               ID = 1095
+	AtenUnsqueezeInplaceDefault                                        ID = 1096
+	AtenUnsqueezeCopyDefault                                           ID = 1097
+	AtenUpsampleBicubic2dDefault                                       ID = 1098
+	AtenUpsampleBicubic2dVec                                           ID = 1099
+	AtenUpsampleBilinear2dDefault                                      ID = 1100
+	AtenUpsampleBilinear2dVec                                          ID = 1101
+	AtenUpsampleLinear1dDefault                                        ID = 1102
+	AtenUpsampleLinear1dVec                                            ID = 1103
+	AtenUpsampleNearest1dDefault                                       ID = 1104
+	AtenUpsampleNearest1dVec                                           ID = 1105
+	AtenUpsampleNearest2dDefault                                       ID = 1106
+	AtenUpsampleNearest2dVec                                           ID = 1107
+	AtenUpsampleNearest3dDefault                                       ID = 1108
+	AtenUpsampleNearest3dVec                                           ID = 1109
+	AtenUpsampleTrilinear3dDefault                                     ID = 1110
+	AtenUpsampleTrilinear3dVec                                         ID = 1111
+	AtenVanderDefault                                                  ID = 1112
+	AtenVarCorrection                                                  ID = 1113
+	AtenVarDefault                                                     ID = 1114
+	AtenVarDim                                                         ID = 1115
+	AtenVarMeanCorrection                                              ID = 1116
+	AtenVarMeanDefault                                                 ID = 1117
+	AtenVarMeanDim                                                     ID = 1118
+	AtenVdotDefault                                                    ID = 1119
+	AtenViewDefault                                                    ID = 1120
+	AtenViewDtype                                                      ID = 1121
+	AtenViewAsDefault                                                  ID = 1122
+	AtenViewAsComplexDefault                                           ID = 1123
+	AtenViewAsComplexCopyDefault                                       ID = 1124
+	AtenViewAsRealDefault                                              ID = 1125
+	AtenViewAsRealCopyDefault                                          ID = 1126
+	AtenViewCopyDefault                                                ID = 1127
+	AtenViewCopyDtype                                                  ID = 1128
+	AtenVsplitArray                                                    ID = 1129
+	AtenVsplitInt                                                      ID = 1130
+	AtenVstackDefault                                                  ID = 1131
+	AtenWhereScalar                                                    ID = 1132
+	AtenWhereScalarOther                                               ID = 1133
+	AtenWhereScalarSelf                                                ID = 1134
+	AtenWhereDefault                                                   ID = 1135
+	AtenWhereSelf                                                      ID = 1136
+	AtenXlogyScalarOther                                               ID = 1137
+	AtenXlogyScalarSelf                                                ID = 1138
+	AtenXlogyTensor                                                    ID = 1139
+	AtenXlogyInplaceScalarOther                                        ID = 1140
+	AtenXlogyInplaceTensor                                             ID = 1141
+	AtenZeroDefault                                                    ID = 1142
+	AtenZeroInplaceDefault                                             ID = 1143
+	AtenZerosDefault                                                   ID = 1144
+	AtenZerosLikeDefault                                               ID = 1145
+	BuiltinsRoundDefault                                               ID = 1146
+	DimOrderOpsUnderCloneDimOrderDefault                               ID = 1147
+	DimOrderOpsUnderEmptyDimOrderDefault                               ID = 1148
+	DimOrderOpsUnderToDimOrderCopyDefault                              ID = 1149
+	EtCopyUnderD2hCopyDefault                                          ID = 1150
+	EtCopyUnderH2dCopyDefault                                          ID = 1151
+	ExecutorchAliasDefault                                             ID = 1152
+	ExecutorchUpdateCrossAttnCacheDefault                              ID = 1153
+	ExportAccessSubclassInnerTensorDefault                             ID = 1154
+	HigherOrderAssociativeScanDefault                                  ID = 1155
+	HigherOrderCondDefault                                             ID = 1156
+	HigherOrderMapImplDefault                                          ID = 1157
+	HigherOrderScanDefault                                             ID = 1158
+	HigherOrderWhileLoopDefault                                        ID = 1159
+	HigherOrderWrapWithAutocastDefault                                 ID = 1160
+	HigherOrderWrapWithSetGradEnabledDefault                           ID = 1161
+	KvcacheUpdateAndAttendDefault                                      ID = 1162
+	LlamaChannelwiseGatedDeltaRuleDefault                              ID = 1163
+	LlamaCustomQuantizedSdpaDefault                                    ID = 1164
+	LlamaCustomSdpaDefault                                             ID = 1165
+	LlamaFastHadamardTransformDefault                                  ID = 1166
+	LlamaGatedDeltaRuleDefault                                         ID = 1167
+	LlamaSdpaWithKvCacheDefault                                        ID = 1168
+	LlamaUpdateCacheDefault                                            ID = 1169
+	LlamaUpdateCacheWithIndicesDefault                                 ID = 1170
+	MathCeilDefault                                                    ID = 1171
+	MathFloorDefault                                                   ID = 1172
+	MathTruncDefault                                                   ID = 1173
+	MlxCustomSdpaDefault                                               ID = 1174
+	MlxGatedDeltaRuleDefault                                           ID = 1175
+	MlxGatherMmDefault                                                 ID = 1176
+	MlxGatherQmmDefault                                                ID = 1177
+	MlxKvCacheUpdateDefault                                            ID = 1178
+	MlxMoeGatherInputsDefault                                          ID = 1179
+	MlxMoeScatterOutputsDefault                                        ID = 1180
+	MlxRopeDefault                                                     ID = 1181
+	MlxSampleDefault                                                   ID = 1182
+	MlxTq4CompressDefault                                              ID = 1183
+	MlxTqDequantDefault                                                ID = 1184
+	MlxTqNormDefault                                                   ID = 1185
+	MlxTestVaddDefault                                                 ID = 1186
+	PreprocessTileCropDefault                                          ID = 1187
+	QuantizedDecomposedUnderChooseQparamsPerTokenAsymmetricImplDefault ID = 1188
+	QuantizedDecomposedAddDefault                                      ID = 1189
+	QuantizedDecomposedAddScalar                                       ID = 1190
+	QuantizedDecomposedAddReluDefault                                  ID = 1191
+	QuantizedDecomposedChooseQparamsTensor                             ID = 1192
+	QuantizedDecomposedChooseQparamsPerTokenDefault                    ID = 1193
+	QuantizedDecomposedChooseQparamsPerTokenAsymmetricDefault          ID = 1194
+	QuantizedDecomposedChooseQparamsSymmetricTensor                    ID = 1195
+	QuantizedDecomposedConvertElementTypeNoFuse                        ID = 1196
+	QuantizedDecomposedDequantizePerChannelDefault                     ID = 1197
+	QuantizedDecomposedDequantizePerChannelGroupDefault                ID = 1198
+	QuantizedDecomposedDequantizePerTensorDefault                      ID = 1199
+	QuantizedDecomposedDequantizePerTensorTensor                       ID = 1200
+	QuantizedDecomposedDequantizePerTensorTensor2                      ID = 1201
+	QuantizedDecomposedDequantizePerTokenDefault                       ID = 1202
+	QuantizedDecomposedEmbedding2bitDefault                            ID = 1203
+	QuantizedDecomposedEmbedding2bitDtype                              ID = 1204
+	QuantizedDecomposedEmbedding4bitDefault                            ID = 1205
+	QuantizedDecomposedEmbedding4bitDtype                              ID = 1206
+	QuantizedDecomposedEmbeddingByteDefault                            ID = 1207
+	QuantizedDecomposedEmbeddingByteDtype                              ID = 1208
+	QuantizedDecomposedFakeQuantPerChannelDefault                      ID = 1209
+	QuantizedDecomposedMixedLinearDefault                              ID = 1210
+	QuantizedDecomposedMixedMmDefault                                  ID = 1211
+	QuantizedDecomposedQuantizePerChannelDefault                       ID = 1212
+	QuantizedDecomposedQuantizePerChannelGroupDefault                  ID = 1213
+	QuantizedDecomposedQuantizePerTensorDefault                        ID = 1214
+	QuantizedDecomposedQuantizePerTensorTensor                         ID = 1215
+	QuantizedDecomposedQuantizePerTensorTensor2                        ID = 1216
+	QuantizedDecomposedQuantizePerTokenDefault                         ID = 1217
+	TorchFunctorchPredispatchUnderAddBatchDimDefault                   ID = 1218
+	TorchFunctorchPredispatchUnderRemoveBatchDimDefault                ID = 1219
+	TorchFunctorchPredispatchUnderVmapDecrementNestingDefault          ID = 1220
+	TorchFunctorchPredispatchUnderVmapIncrementNestingDefault          ID = 1221
+	TorchFunctorchPredispatchLazyLoadDecompositionsDefault             ID = 1222
+	TorchUnderSymAcosDefault                                           ID = 1223
+	TorchUnderSymAsinDefault                                           ID = 1224
+	TorchUnderSymAtanDefault                                           ID = 1225
+	TorchUnderSymCosDefault                                            ID = 1226
+	TorchUnderSymCoshDefault                                           ID = 1227
+	TorchUnderSymLog2Default                                           ID = 1228
+	TorchUnderSymSinDefault                                            ID = 1229
+	TorchUnderSymSinhDefault                                           ID = 1230
+	TorchUnderSymSqrtDefault                                           ID = 1231
+	TorchUnderSymTanDefault                                            ID = 1232
+	TorchUnderSymTanhDefault                                           ID = 1233
+	TorchSymFloatDefault                                               ID = 1234
+	TorchSymFreshSizeDefault                                           ID = 1235
+	TorchSymIntDefault                                                 ID = 1236
+	TorchSymIteDefault                                                 ID = 1237
+	TorchSymMaxDefault                                                 ID = 1238
+	TorchSymMinDefault                                                 ID = 1239
+	TorchSymNotDefault                                                 ID = 1240
+	TorchSymSumDefault                                                 ID = 1241
+	TorchaoChooseQparamsAffineDefault                                  ID = 1242
+	TorchaoChooseScaleFloat8Default                                    ID = 1243
+	TorchaoDequantizeAffineDefault                                     ID = 1244
+	TorchaoDequantizeAffineFloat8NonDecomposedDefault                  ID = 1245
+	TorchaoDequantizeGgufDefault                                       ID = 1246
+	TorchaoDequantizeInt4TensorDefault                                 ID = 1247
+	TorchaoDequantizeMxDefault                                         ID = 1248
+	TorchaoDequantizeNvfp4Default                                      ID = 1249
+	TorchaoIntMatmulDefault                                            ID = 1250
+	TorchaoIntScaledMatmulDefault                                      ID = 1251
+	TorchaoQuantizeAffineDefault                                       ID = 1252
+	TorchaoQuantizeAffineFloat8NonDecomposedDefault                    ID = 1253
+	TransformersGroupedMmFallbackDefault                               ID = 1254
 	// Count is one more than the largest ID.
-	Count = 1254
+	Count = 1255
 )
 
 var infos = [...]Info{
@@ -8292,8 +8293,9 @@ var infos = [...]Info{
 		Text:   "aten::column_stack(Tensor[] tensors) -> Tensor",
 	},
 	{
-		Doc:  "All combinations of r elements of a vector as rows.",
-		Name: "aten.combinations.default",
+		Decomp: true,
+		Doc:    "All combinations of r elements of a vector as rows.",
+		Name:   "aten.combinations.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Default:    "2",
@@ -10619,9 +10621,29 @@ var infos = [...]Info{
 		Text:   "aten::embedding_bag.padding_idx(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq, int mode, bool sparse, Tensor? per_sample_weights, bool include_last_offset, int? padding_idx) -> (Tensor, Tensor, Tensor, Tensor)",
 	},
 	{
-		Doc:     "Rows of the weight at the given indices scaled to a largest norm.",
-		Mutates: true,
-		Name:    "aten.embedding_renorm_.default",
+		Decomp: true,
+		Doc:    "Rows of the weight at the given indices scaled to a largest norm.",
+		Name:   "aten.embedding_renorm.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "self"}, {Name: "indices"}, {
+				Name: "max_norm",
+				Type: TFloat,
+			}, {
+				Name: "norm_type",
+				Type: TFloat,
+			}},
+			Base: "embedding_renorm",
+			NS:   "aten",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "aten::embedding_renorm(Tensor self, Tensor indices, float max_norm, float norm_type) -> Tensor",
+	},
+	{
+		Doc:        "Rows of the weight at the given indices scaled to a largest norm.",
+		Functional: AtenEmbeddingRenormDefault,
+		Mutates:    true,
+		Name:       "aten.embedding_renorm_.default",
 		Schema: Schema{
 			Args: []Arg{{
 				Alias: 'a',
@@ -12737,6 +12759,7 @@ var infos = [...]Info{
 	},
 	{
 		DTypes: 15360,
+		Decomp: true,
 		Doc:    "Mantissa in [0.5, 1) and exponent of every element.",
 		Name:   "aten.frexp.Tensor",
 		Schema: Schema{
@@ -12874,6 +12897,7 @@ var infos = [...]Info{
 		Text:   "aten::full_like(Tensor self, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
 	},
 	{
+		Decomp: true,
 		Doc:    "Elements picked along a dimension by an index tensor.",
 		Kernel: "aten::gather.out",
 		Name:   "aten.gather.default",
@@ -13315,6 +13339,7 @@ var infos = [...]Info{
 	},
 	{
 		DTypes: 15360,
+		Decomp: true,
 		Doc:    "Samples of a volume at the places of a grid.",
 		Name:   "aten.grid_sampler_3d.default",
 		Schema: Schema{
@@ -14196,6 +14221,7 @@ var infos = [...]Info{
 	},
 	{
 		DTypes: 15486,
+		Decomp: true,
 		Doc:    "The modified Bessel function of the first kind of order zero.",
 		Name:   "aten.i0.default",
 		Schema: Schema{
@@ -14604,8 +14630,9 @@ var infos = [...]Info{
 		Text:   "aten::index_put_(Tensor(a!) self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor(a!)",
 	},
 	{
-		Doc:  "self with slices of source reduced into the given indices.",
-		Name: "aten.index_reduce.default",
+		Decomp: true,
+		Doc:    "self with slices of source reduced into the given indices.",
+		Name:   "aten.index_reduce.default",
 		Schema: Schema{
 			Args: []Arg{{Name: "self"}, {
 				Name: "dim",
@@ -18393,6 +18420,7 @@ var infos = [...]Info{
 	},
 	{
 		DTypes: 15486,
+		Decomp: true,
 		Doc:    "The most frequent element over one dimension and an index of it.",
 		Name:   "aten.mode.default",
 		Schema: Schema{
@@ -18952,6 +18980,7 @@ var infos = [...]Info{
 	},
 	{
 		DTypes: 15484,
+		Decomp: true,
 		Doc:    "The lower median of the elements that are not NaN.",
 		Name:   "aten.nanmedian.default",
 		Schema: Schema{
@@ -18965,6 +18994,7 @@ var infos = [...]Info{
 	},
 	{
 		DTypes: 15484,
+		Decomp: true,
 		Doc:    "The lower median over one dimension without NaN, and its index.",
 		Name:   "aten.nanmedian.dim",
 		Schema: Schema{
@@ -18987,6 +19017,7 @@ var infos = [...]Info{
 	},
 	{
 		DTypes: 12288,
+		Decomp: true,
 		Doc:    "Quantiles of the elements that are not NaN.",
 		Name:   "aten.nanquantile.default",
 		Schema: Schema{
@@ -19017,6 +19048,7 @@ var infos = [...]Info{
 	},
 	{
 		DTypes: 12288,
+		Decomp: true,
 		Doc:    "Quantiles of the elements that are not NaN.",
 		Name:   "aten.nanquantile.scalar",
 		Schema: Schema{
@@ -20545,6 +20577,7 @@ var infos = [...]Info{
 	},
 	{
 		DTypes: 12288,
+		Decomp: true,
 		Doc:    "Distances between all pairs of different rows.",
 		Name:   "aten.pdist.default",
 		Schema: Schema{
@@ -20915,6 +20948,7 @@ var infos = [...]Info{
 	},
 	{
 		DTypes: 130174,
+		Decomp: true,
 		Doc:    "The product over one dimension.",
 		Kernel: "aten::prod.int_out",
 		Name:   "aten.prod.dim_int",
@@ -23379,6 +23413,7 @@ var infos = [...]Info{
 		Text:   "aten::scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor",
 	},
 	{
+		Decomp: true,
 		Doc:    "self with src written where the index tensor says along a dimension.",
 		Kernel: "aten::scatter.src_out",
 		Name:   "aten.scatter.src",
@@ -24507,6 +24542,7 @@ var infos = [...]Info{
 	},
 	{
 		DTypes: 13310,
+		Decomp: true,
 		Doc:    "exp(x^2) erfc(x).",
 		Name:   "aten.special_erfcx.default",
 		Schema: Schema{
@@ -24623,6 +24659,7 @@ var infos = [...]Info{
 	},
 	{
 		DTypes: 15486,
+		Decomp: true,
 		Doc:    "The same as aten.i0.",
 		Name:   "aten.special_i0.default",
 		SameAs: AtenI0Default,
@@ -24637,6 +24674,7 @@ var infos = [...]Info{
 	},
 	{
 		DTypes: 16382,
+		Decomp: true,
 		Doc:    "i0 scaled by exp(-|x|).",
 		Name:   "aten.special_i0e.default",
 		Schema: Schema{
@@ -24650,6 +24688,7 @@ var infos = [...]Info{
 	},
 	{
 		DTypes: 16382,
+		Decomp: true,
 		Doc:    "The modified Bessel function of the first kind of order one.",
 		Name:   "aten.special_i1.default",
 		Schema: Schema{
@@ -24663,6 +24702,7 @@ var infos = [...]Info{
 	},
 	{
 		DTypes: 16382,
+		Decomp: true,
 		Doc:    "i1 scaled by exp(-|x|).",
 		Name:   "aten.special_i1e.default",
 		Schema: Schema{
@@ -24691,6 +24731,7 @@ var infos = [...]Info{
 	},
 	{
 		DTypes: 13310,
+		Decomp: true,
 		Doc:    "The logarithm of the standard normal distribution function.",
 		Name:   "aten.special_log_ndtr.default",
 		Schema: Schema{
@@ -32023,6 +32064,7 @@ var kernels = []KernelInfo{
 			DTypes: 15486,
 			Faults: []string{"channels-last", "memory-format", "non-blocking"},
 			Notes:  "Contiguous memory format only.",
+			Out:    15486,
 			Schema: "aten::_to_copy.out(Tensor self, *, bool non_blocking=False, MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)",
 		},
 		Name: "aten::_to_copy.out",
@@ -32585,6 +32627,7 @@ var kernels = []KernelInfo{
 	{
 		Kernel: Kernel{
 			DTypes: 113790,
+			Faults: []string{"strides"},
 			Schema: "aten::as_strided_copy.out(Tensor self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None, *, Tensor(a!) out) -> Tensor(a!)",
 		},
 		Name: "aten::as_strided_copy.out",

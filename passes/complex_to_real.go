@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/lathe-ml/lathe/ir"
 	"github.com/lathe-ml/lathe/ir/op"
@@ -39,7 +40,7 @@ func isComplex(v *ir.Value) bool { return v != nil && v.Type.IsTensor() && v.Typ
 
 func (c *complexer) run() error {
 	for n := range c.g.Nodes() {
-		touched := false
+		touched := strings.HasPrefix(n.Info().Schema.Base, "fft_") || n.Info().Schema.Base == "stft"
 		for v := range n.Inputs() {
 			touched = touched || isComplex(v)
 		}
@@ -162,6 +163,8 @@ func (d *complexNode) part() ir.DType {
 		return ops.Float64
 	case ops.ComplexHalf:
 		return ops.Float16
+	case ops.Float64: // a real result of a real signal
+		return t
 	}
 	return ops.Float32
 }
@@ -273,19 +276,12 @@ func init() {
 		},
 		"mm": product, "bmm": product, "matmul": product,
 		"sum": same, "mean": same,
-		"_to_copy": func(d *complexNode) (re, im *ir.Value, ok bool) {
-			p := d.p(0)
-			t := d.part()
-			if !isComplex(d.N.Out()) {
-				return nil, nil, false
-			}
-			return d.each(p, func(x *ir.Value) *ir.Value { return d.cast(x, t) })
-		},
+		"_to_copy": converted, "to": converted,
 		"cat": joined, "stack": joined,
 		"fft_fft": fourier, "fft_ifft": fourier, "fft_rfft": fourier, "fft_irfft": fourier, "fft_hfft": fourier, "fft_ihfft": fourier,
 		"fft_fft2": fourierN, "fft_ifft2": fourierN, "fft_rfft2": fourierN, "fft_irfft2": fourierN,
 		"fft_fftn": fourierN, "fft_ifftn": fourierN, "fft_rfftn": fourierN, "fft_irfftn": fourierN,
-		"stft": shortTime,
+		"stft": shortTime, "istft": backFromShortTime,
 	}
 	for _, s := range []string{
 		"view", "reshape", "_unsafe_view", "flatten", "unflatten", "squeeze", "unsqueeze", "permute", "transpose", "t", "movedim", "slice", "select", "narrow",
@@ -305,6 +301,14 @@ func (d *complexNode) imag(p pair) *ir.Value {
 func conjugate(d *complexNode) (re, im *ir.Value, ok bool) {
 	p := d.p(0)
 	return p.re, d.neg(d.imag(p)), true
+}
+
+func converted(d *complexNode) (re, im *ir.Value, ok bool) {
+	if !isComplex(d.N.Out()) {
+		return nil, nil, false
+	}
+	t := d.part()
+	return d.each(d.p(0), func(x *ir.Value) *ir.Value { return d.cast(x, t) })
 }
 
 // sum2 adds or subtracts part by part, with alpha where there is one.
@@ -623,4 +627,84 @@ func shortTime(d *complexNode) (re, im *ir.Value, ok bool) {
 		return d.stack(p.re.Type.Rank(), p.re, p.im), nil, true
 	}
 	return p.re, p.im, true
+}
+
+// backFromShortTime is istft: transforms back, times window, added where they overlap, over the sum of the window's squares.
+func backFromShortTime(d *complexNode) (re, im *ir.Value, ok bool) {
+	p := d.p(0)
+	n, okN := d.named("n_fft").Int()
+	hop, okH := d.named("hop_length").Int()
+	win, okW := d.named("win_length").Int()
+	w := d.named("window").Value()
+	if !okN || isComplex(w) || isComplex(d.N.Out()) {
+		return nil, nil, false
+	}
+	if !okH {
+		hop = n / 4
+	}
+	if !okW {
+		win = n
+	}
+	p.re, p.im = d.swap(p.re, -1, -2), d.swap(d.imag(p), -1, -2) // frames, bins
+	r := p.re.Type.Rank()
+	bins, okB := p.re.Type.Shape[r-1].IsConst()
+	frames := p.re.Type.Shape[r-2]
+	if !okB {
+		return nil, nil, false
+	}
+	half := bins != n
+	if a := d.named("onesided"); !a.IsNone() {
+		half = boolArg(a)
+	}
+	if half {
+		if p, ok = d.fromHalf(p, r-1, n); !ok {
+			return nil, nil, false
+		}
+		// A real signal has no imaginary part at zero.
+		p.im = d.where(d.eq(d.grid(sym.Const(n), r-1, r), int64(0)), 0.0, p.im)
+	}
+	scale := 1 / float64(n)
+	if boolArg(d.named("normalized")) {
+		scale = 1 / math.Sqrt(float64(n))
+	}
+	if p, ok = d.transform(p, r-1, n, n, false, scale); !ok {
+		return nil, nil, false
+	}
+	t := p.re.Type.DType
+	if w != nil {
+		w = d.cast(w, t)
+	} else {
+		w = d.full(1.0, t, sym.Const(win))
+	}
+	if left := (n - win) / 2; win < n {
+		w = d.padded(w, ir.Float(0), ir.Consts(left, n-win-left)...)
+	}
+	lead := p.re.Type.Shape[:r-2]
+	total := sym.Add(sym.Const(n), sym.Mul(sym.Const(hop), sym.Sub(frames, one1)))
+	at := d.view(d.add(d.mul(d.grid(frames, 0, 2), hop), d.grid(sym.Const(n), 1, 2)), sym.Mul(frames, sym.Const(n)))
+	overlap := func(x *ir.Value, lead []sym.Expr) *ir.Value {
+		flat := d.view(x, join(lead, dimsOf(sym.Mul(frames, sym.Const(n))))...)
+		return d.put(d.full(0.0, t, join(lead, dimsOf(total))...), len(lead), at, flat, true)
+	}
+	y := overlap(d.mul(p.re, w), lead)
+	norm := overlap(d.expand(d.mul(w, w), frames, sym.Const(n)), nil)
+	y = d.div(y, d.where(d.gt(norm, 1e-11), norm, 1.0))
+	start := int64(0)
+	if boolArg(d.named("center")) {
+		start = n / 2
+	}
+	size := ir.Dim(d.N.Out(), -1)
+	end := sym.Add(sym.Const(start), size)
+	if more := sym.Sub(end, total); !more.Equal(sym.Const(0)) {
+		k, isConst := more.IsConst()
+		if !d.N.ArgNamed("length").IsNone() && !isConst {
+			return nil, nil, false
+		}
+		if isConst && k > 0 {
+			pads := make([]sym.Expr, 2)
+			pads[0], pads[1] = sym.Const(0), sym.Const(k)
+			y = d.padded(y, ir.Float(0), pads...)
+		}
+	}
+	return d.slice(y, len(lead), start, end), nil, true
 }

@@ -24,7 +24,6 @@ func (d *Decomp) attention(q, k, v, mask *ir.Value, causal bool, scale ir.Arg, g
 	if gqa {
 		k, v = d.shareHeads(k, q), d.shareHeads(v, q)
 	}
-	r := q.Type.Rank()
 	scores := d.matmul(d.mul(q, s), d.swap(k, -2, -1))
 	l, n := ir.Dim(q, -2), ir.Dim(k, -2)
 	if causal {
@@ -32,7 +31,7 @@ func (d *Decomp) attention(q, k, v, mask *ir.Value, causal bool, scale ir.Arg, g
 			return nil
 		}
 		scores = d.where(d.ge(d.grid(l, 0, 2), d.grid(n, 1, 2)), scores, negInf)
-		return d.matmul(d.softmax(scores, r-1), v)
+		return d.matmul(d.softmax(scores, scores.Type.Rank()-1), v)
 	}
 	if mask == nil {
 		return d.matmul(d.softmax(scores, scores.Type.Rank()-1), v)

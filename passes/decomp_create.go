@@ -161,8 +161,15 @@ func decompLogspace(d *Decomp) []*ir.Value {
 	id := map[string]ops.ID{
 		"": ops.AtenLinspaceDefault, "Tensor_Tensor": ops.AtenLinspaceTensorTensor, "Tensor_Scalar": ops.AtenLinspaceTensorScalar, "Scalar_Tensor": ops.AtenLinspaceScalarTensor,
 	}[d.N.Info().Schema.Overload]
-	if id == ops.Unknown || kindOf(t.DType) < 2 {
+	if id == ops.Unknown {
 		return nil
+	}
+	if kindOf(t.DType) < 2 {
+		// Integers give the ends, float32 the exponents between them.
+		start, end := d.in(0), d.in(1)
+		trunc := func(x *ir.Value) *ir.Value { return d.cast(d.cast(x, ops.Int64), ops.Float32) }
+		n := d.outs(op.New(d.Builder, ops.AtenLinspaceTensorTensor, []ir.Arg{ir.Ref(trunc(start)), ir.Ref(trunc(end)), d.N.Arg(2), ir.DTypeArg(ops.Float32), ir.None, ir.None, ir.None}))
+		return d.back(d.v(op.AtenTruncDefault(d.Builder, d.pow(floatArg(d.named("base"), 10), d.cast(n[0], ops.Float64)))))
 	}
 	args := op.Defaults(id)
 	args[0], args[1], args[2], args[3] = d.N.Arg(0), d.N.Arg(1), d.N.Arg(2), ir.DTypeArg(t.DType)

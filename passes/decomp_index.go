@@ -2,6 +2,7 @@ package passes
 
 import (
 	"math"
+	"slices"
 
 	"github.com/lathe-ml/lathe/ir"
 	"github.com/lathe-ml/lathe/ir/op"
@@ -50,7 +51,7 @@ func indexAt(dim int, idx *ir.Value) ir.Arg {
 	return ir.List(l...)
 }
 
-// vector is an index as a vector.
+// vector is a tensor without dimensions as a vector; others are as they are.
 func (d *Decomp) vector(v *ir.Value) *ir.Value {
 	if v.Type.Rank() == 0 {
 		return d.view(v, one1)
@@ -72,20 +73,17 @@ func decompIndexCopy(d *Decomp) []*ir.Value {
 }
 
 func decompIndexAdd(d *Decomp) []*ir.Value {
-	x := d.in(0)
-	if x.Type.Rank() == 0 {
-		return nil
-	}
+	x := d.vector(d.in(0))
 	dim, idx, src := d.dim(1, x), d.vector(d.in(2)), d.in(3)
 	if alpha := d.named("alpha"); !alpha.Equal(ir.Int(1)) {
 		src = d.mul(src, alpha)
 	}
 	src = d.view(d.cast(src, x.Type.DType), with(x.Type.Shape, dim, idx.Type.Shape[0])...)
-	return one(d.put(x, dim, idx, src, true))
+	return one(d.view(d.put(x, dim, idx, src, true), d.N.Out().Type.Shape...))
 }
 
 func decompIndexFill(d *Decomp) []*ir.Value {
-	x := d.in(0)
+	x := d.vector(d.in(0))
 	dim, idx := d.dim(1, x), d.vector(d.in(2))
 	var v *ir.Value
 	if t := d.N.In(3); t != nil && t.Type.IsTensor() {
@@ -93,7 +91,8 @@ func decompIndexFill(d *Decomp) []*ir.Value {
 	} else {
 		v = d.scalar(d.N.Arg(3), x.Type.DType)
 	}
-	return one(d.put(x, dim, idx, d.expand(v, with(x.Type.Shape, dim, idx.Type.Shape[0])...), false))
+	y := d.put(x, dim, idx, d.expand(v, with(x.Type.Shape, dim, idx.Type.Shape[0])...), false)
+	return one(d.view(y, d.N.Out().Type.Shape...))
 }
 
 func decompTake(d *Decomp) []*ir.Value {
@@ -112,6 +111,8 @@ func decompTakeAlongDim(d *Decomp) []*ir.Value {
 	dim := d.dim(2, x)
 	out := d.N.Out().Type.Shape
 	x = d.expand(x, with(out, dim, x.Type.Shape[dim])...)
+	// Negative places count from the end here, not in gather.
+	idx = d.where(d.lt(idx, 0), d.add(idx, x.Type.Shape[dim]), idx)
 	idx = d.expand(idx, with(out, dim, idx.Type.Shape[dim])...)
 	return one(d.v(op.AtenGatherDefault(d.Builder, x, ir.Int(int64(dim)), idx)))
 }
@@ -225,8 +226,13 @@ func decompEmbeddingBag(d *Decomp) []*ir.Value {
 	// after it are in no bag.
 	bag := d.sub(d.sum(d.cast(d.ge(d.unsqueeze(d.arange(n, ops.Int64), 1), offs), ops.Int64), false, 1), 1)
 	in := d.eq(d.unsqueeze(d.arange(bags, ops.Int64), 1), bag) // bags, places
-	if k, okP := d.named("padding_idx").Int(); okP && k >= 0 {
-		in = d.and(in, d.ne(idx, k))
+	if k, okP := d.named("padding_idx").Int(); okP {
+		switch {
+		case k >= 0:
+			in = d.and(in, d.ne(idx, k))
+		case d.N.Op == ops.AtenEmbeddingBagPaddingIdx: // counted from the end; in the others it is none
+			in = d.and(in, d.ne(idx, d.arg(sym.Add(w.Type.Shape[0], sym.Const(k)))))
+		}
 	}
 	t := w.Type.DType
 	out := make([]*ir.Value, len(d.N.Outs))
@@ -288,120 +294,199 @@ func decompSliceScatter(d *Decomp) []*ir.Value {
 	return one(d.put(x, dim, at, d.cast(src, x.Type.DType), false))
 }
 
-// decompScatterReduce serves the reductions that index_put can make; others have no kernel.
 // decompScatterValue spreads the number as a tensor.
 func decompScatterValue(d *Decomp) []*ir.Value {
-	x, idx := d.in(0), d.in(2)
+	x, idx := d.in(0), d.cast(d.in(2), ops.Int64)
 	src := d.expand(d.scalar(d.N.Arg(3), x.Type.DType), idx.Type.Shape...)
 	return one(d.v(op.AtenScatterSrc(d.Builder, x, ir.Int(int64(d.dim(1, x))), idx, src)))
 }
 
+// decompScatterReduce takes reductions apart. Sums and means are scattered additions; for products and extremes every place
+// of a dimension is compared with every index.
 func decompScatterReduce(d *Decomp) []*ir.Value {
-	x, idx := d.in(0), d.in(2)
+	x, idx := d.vector(d.in(0)), d.cast(d.vector(d.in(2)), ops.Int64)
+	dim := d.dim(1, x)
 	how, _ := d.named("reduce").Str()
-	incl := true
-	if a := d.named("include_self"); !a.IsNone() {
-		incl = boolArg(a)
-	}
+	t := x.Type.DType
 	var src *ir.Value
 	if v := d.N.In(3); v != nil && v.Type.IsTensor() {
-		src = v
+		src = d.vector(v)
 	} else {
-		src = d.expand(d.scalar(d.N.Arg(3), x.Type.DType), idx.Type.Shape...)
+		src = d.expand(d.scalar(d.N.Arg(3), t), idx.Type.Shape...)
 	}
-	k := d.dim(1, x)
-	if incl && (how == "sum" || how == "add") {
-		return one(d.v(op.AtenScatterAddDefault(d.Builder, x, ir.Int(int64(k)), idx, src)))
+	for i, n := range idx.Type.Shape {
+		src = d.prefix(src, i, n)
 	}
-	rank := x.Type.Rank()
-	if rank == 0 || kindOf(x.Type.DType) == 0 || kindOf(x.Type.DType) > 2 {
-		return nil
+	incl := d.named("include_self")
+	keep := incl.IsNone() || boolArg(incl)
+	add := func(x, src *ir.Value) *ir.Value {
+		return d.v(op.AtenScatterAddDefault(d.Builder, x, ir.Int(int64(dim)), idx, src))
 	}
-	// The index may be smaller than self, but along the dimension, and than src.
-	part := x
-	var cut []int
-	for i := range rank {
-		n := idx.Type.Shape[i]
-		if !n.Equal(src.Type.Shape[i]) {
-			src = d.slice(src, i, 0, n)
+	// forget gives the places that are written to a neutral value where self does not count.
+	forget := func(neutral any) *ir.Value {
+		if keep {
+			return x
 		}
-		if i != k && !n.Equal(x.Type.Shape[i]) {
-			part, cut = d.slice(part, i, 0, n), append(cut, i)
+		hit := d.v(op.AtenScatterValue(d.Builder, d.full(int64(0), ops.Int64, x.Type.Shape...), ir.Int(int64(dim)), idx, ir.Int(1)))
+		return d.where(d.ne(hit, int64(0)), neutral, x)
+	}
+	whole := func(y *ir.Value) []*ir.Value { return one(d.view(d.cast(y, t), d.N.Out().Type.Shape...)) }
+	switch how {
+	case "sum", "add":
+		return whole(add(forget(zeroOf(t, 0)), src))
+	case "mean":
+		if t == ops.Bool {
+			return nil
 		}
-	}
-	r := d.scattered(part, k, idx, src, how, incl)
-	if r == nil {
-		return nil
-	}
-	var put func(base *ir.Value, cut []int) *ir.Value
-	put = func(base *ir.Value, cut []int) *ir.Value {
-		if len(cut) == 0 {
-			return r
+		first := int64(0)
+		if keep {
+			first = 1
 		}
-		n := ir.SymInt(idx.Type.Shape[cut[0]])
-		inner := put(d.slice(base, cut[0], 0, n), cut[1:])
-		return d.v(op.AtenSliceScatterDefault(d.Builder, base, inner, op.KW("dim", ir.Int(int64(cut[0]))), op.KW("start", ir.Int(0)), op.KW("end", n)))
+		count := add(d.full(first, ops.Int64, x.Type.Shape...), d.full(int64(1), ops.Int64, idx.Type.Shape...))
+		sum, count := add(forget(zeroOf(t, 0)), src), d.max(count, int64(1))
+		if t.IsInt() {
+			return whole(d.floorDiv(sum, count))
+		}
+		return whole(d.div(sum, d.cast(count, t)))
+	case "prod", "multiply", "amax", "amin":
+		if t.IsComplex() {
+			return nil
+		}
+		neutral, join := oneOf(t), d.mul
+		work := x.Type.DType
+		switch how {
+		case "amax":
+			neutral, join = lowest(t), d.max
+		case "amin":
+			neutral, join = highest(t), d.min
+		default:
+			if t.IsInt() || t == ops.Bool {
+				work = ops.Int64
+			}
+		}
+		// Only as much of the other dimensions as the indices have is written.
+		y := forget(neutral)
+		part := y
+		for i, n := range idx.Type.Shape {
+			if i != dim {
+				part = d.prefix(part, i, n)
+			}
+		}
+		hit := d.eq(d.unsqueeze(idx, dim), d.grid(x.Type.Shape[dim], dim, x.Type.Rank()+1))
+		vals := d.where(hit, d.unsqueeze(src, dim), neutral)
+		switch how {
+		case "amax":
+			vals = d.amax(vals, false, dim+1)
+		case "amin":
+			vals = d.amin(vals, false, dim+1)
+		default:
+			vals = d.v(op.AtenProdDimInt(d.Builder, d.cast(vals, work), ir.Int(int64(dim+1))))
+			part = d.cast(part, work)
+		}
+		part = d.cast(join(part, vals), t)
+		for i, n := range idx.Type.Shape {
+			if i == dim || n.Equal(x.Type.Shape[i]) {
+				continue
+			}
+			// What the indices do not reach stays.
+			rest := d.slice(y, i, n, x.Type.Shape[i])
+			for j := i + 1; j < len(idx.Type.Shape); j++ {
+				if j != dim {
+					rest = d.prefix(rest, j, idx.Type.Shape[j])
+				}
+			}
+			part = d.cat(i, part, rest)
+		}
+		return whole(part)
 	}
-	return one(put(x, cut))
+	return nil
 }
 
-// scattered reduces src into x along dimension k: each element of x looks at all of src that name it. Sizes are equal but
-// along k.
-func (d *Decomp) scattered(x *ir.Value, k int, idx, src *ir.Value, how string, incl bool) *ir.Value {
-	t := x.Type.DType
-	size := x.Type.Shape[k]
-	hit := d.eq(d.unsqueeze(idx, k), d.grid(size, k, x.Type.Rank()+1)) // [.., size, n, ..]
-	at := func(none any) *ir.Value { return d.where(hit, d.unsqueeze(src, k), none) }
-	var least, most any = math.Inf(-1), math.Inf(1)
-	var nought, unit any = 0.0, 1.0
-	if t.IsInt() {
-		nought, unit = 0, 1
-		bits := 8 * int(t.Size())
-		least, most = int64(math.MinInt64)>>(64-bits), int64(math.MaxInt64)>>(64-bits)
-		if !t.IsSigned() {
-			if bits == 64 {
-				return nil
-			}
-			least, most = int64(0), int64(1)<<bits-1
-		}
+// prefix is the first n of a dimension.
+func (d *Decomp) prefix(x *ir.Value, dim int, n sym.Expr) *ir.Value {
+	if n.Equal(x.Type.Shape[dim]) {
+		return x
 	}
-	scalar := func(v any) *ir.Value { return d.scalar(v, t) }
-	var r *ir.Value
-	both := func(a, b *ir.Value) *ir.Value { return d.add(a, b) }
-	switch how {
-	case "sum", "add", "mean":
-		r = d.cast(d.sum(at(scalar(nought)), false, k+1), t)
-	case "prod", "multiply":
-		r = d.cast(d.v(op.AtenProdDimInt(d.Builder, at(scalar(unit)), ir.Int(int64(k+1)))), t)
-		both = func(a, b *ir.Value) *ir.Value { return d.mul(a, b) }
-	case "amax":
-		r = d.amax(at(scalar(least)), false, k+1)
-		both = func(a, b *ir.Value) *ir.Value { return d.max(a, b) }
-	case "amin":
-		r = d.amin(at(scalar(most)), false, k+1)
-		both = func(a, b *ir.Value) *ir.Value { return d.min(a, b) }
-	default:
+	return d.slice(x, dim, int64(0), n)
+}
+
+// oneOf, lowest and highest are neutral for products, maxima and minima in an element type.
+func oneOf(t ir.DType) ir.Arg {
+	switch {
+	case t == ops.Bool:
+		return ir.Bool(true)
+	case t.IsInt():
+		return ir.Int(1)
+	}
+	return ir.Float(1)
+}
+
+func lowest(t ir.DType) ir.Arg  { return extreme(t, false) }
+func highest(t ir.DType) ir.Arg { return extreme(t, true) }
+
+func extreme(t ir.DType, high bool) ir.Arg {
+	switch {
+	case t == ops.Bool:
+		return ir.Bool(high)
+	case t.IsInt():
+		bits := 8 * t.Size()
+		switch {
+		case t.IsSigned() && high:
+			return ir.Int(1<<(bits-1) - 1)
+		case t.IsSigned():
+			return ir.Int(-1 << (bits - 1))
+		case high:
+			return ir.Int(1<<min(bits, 63) - 1)
+		}
+		return ir.Int(0)
+	case high:
+		return ir.Float(math.Inf(1))
+	}
+	return ir.Float(negInf)
+}
+
+// decompIndexReduce spreads the index over the source.
+func decompIndexReduce(d *Decomp) []*ir.Value {
+	x := d.vector(d.in(0))
+	dim, idx := d.dim(1, x), d.vector(d.in(2))
+	src := d.view(d.in(3), with(x.Type.Shape, dim, idx.Type.Shape[0])...)
+	shape := make([]sym.Expr, x.Type.Rank())
+	for i := range shape {
+		shape[i] = one1
+	}
+	shape[dim] = idx.Type.Shape[0]
+	at := d.cast(d.expand(d.view(idx, shape...), src.Type.Shape...), ops.Int64)
+	y := d.v(op.AtenScatterReduceTwo(d.Builder, x, ir.Int(int64(dim)), at, src, d.named("reduce"), op.KW("include_self", d.named("include_self"))))
+	return one(d.view(y, d.N.Out().Type.Shape...))
+}
+
+// decompEmbeddingRenorm shrinks the rows that are named to a largest norm.
+func decompEmbeddingRenorm(d *Decomp) []*ir.Value {
+	w, idx := d.in(0), d.in(1)
+	limit, okL := d.N.Arg(2).Float()
+	p, okP := d.N.Arg(3).Float()
+	if !okL || !okP {
 		return nil
 	}
-	count := d.sum(d.cast(hit, ops.Int64), false, k+1)
-	out := r
-	if incl {
-		out = both(x, r)
+	n := w.Type.Shape[0]
+	flat := d.view(idx, idx.Type.Numel())
+	named := d.any(d.eq(d.unsqueeze(d.arange(n, ops.Int64), 1), flat), true, 1)
+	norm := d.v(op.AtenLinalgVectorNormDefault(d.Builder, d.opmath(w), op.KW("ord", ir.Float(p)), op.KW("dim", ir.Ints(1)), op.KW("keepdim", ir.Bool(true))))
+	scale := d.where(d.gt(norm, limit), d.div(limit, d.add(norm, 1e-7)), 1.0)
+	return one(d.where(named, d.cast(d.mul(w, scale), w.Type.DType), w))
+}
+
+// decompWideIndex gives an index of 32 bits 64.
+func decompWideIndex(d *Decomp) []*ir.Value {
+	idx := d.named("index").Value()
+	if idx == nil || idx.Type.DType == ops.Int64 || !idx.Type.DType.IsInt() {
+		return nil
 	}
-	if how == "mean" {
-		n := count
-		if incl {
-			n = d.add(count, 1)
+	args := slices.Clone(d.N.Args())
+	for i, a := range args {
+		if a.Value() == idx {
+			args[i] = ir.Ref(d.cast(idx, ops.Int64))
 		}
-		n = d.cast(d.max(n, 1), t)
-		if t.IsInt() {
-			out = d.floorDiv(out, n)
-		} else {
-			out = d.div(out, n)
-		}
 	}
-	if incl {
-		return out
-	}
-	return d.where(d.gt(count, 0), out, x)
+	return d.outs(op.New(d.Builder, d.N.Op, args))
 }

@@ -166,6 +166,14 @@ func decompOuter(d *Decomp) []*ir.Value {
 	return one(d.mul(d.unsqueeze(d.in(0), 1), d.in(1)))
 }
 
+// sumTo sums a dimension away where the other operand has one there.
+func (d *Decomp) sumTo(x *ir.Value, dim int, other sym.Expr) *ir.Value {
+	if !other.IsConstValue(1) {
+		return x
+	}
+	return d.cast(d.sum(x, true, dim), d.N.Out().Type.DType)
+}
+
 func decompTensordot(d *Decomp) []*ir.Value {
 	a, b := d.in(0), d.in(1)
 	da, db := d.dimList(2, a), d.dimList(3, b)
@@ -178,7 +186,8 @@ func decompTensordot(d *Decomp) []*ir.Value {
 		if size.IsConstValue(1) || b.Type.Shape[db[i]].IsConstValue(1) {
 			// Of two sizes where one is one, torch sums the other first.
 			if !size.Equal(b.Type.Shape[db[i]]) {
-				return nil
+				a, b = d.sumTo(a, x, b.Type.Shape[db[i]]), d.sumTo(b, db[i], size)
+				size = one1
 			}
 		}
 		k = sym.Mul(k, size)
@@ -602,4 +611,8 @@ func decompScaledMm(d *Decomp) []*ir.Value {
 		y = d.add(y, d.opmath(v))
 	}
 	return d.back(y)
+}
+
+func decompPdist(d *Decomp) []*ir.Value {
+	return one(d.v(op.AtenUnderPdistForwardDefault(d.Builder, d.in(0), op.KW("p", d.N.Arg(1)))))
 }

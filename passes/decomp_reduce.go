@@ -311,6 +311,135 @@ func decompMedianDim(d *Decomp) []*ir.Value {
 	return d.kthResult(x, k, dim, v, i)
 }
 
+// numbersFirst sorts along a dimension with what is not a number behind the rest; count, a float, is how much of it is a number.
+func (d *Decomp) numbersFirst(x *ir.Value, dim int) (sorted []*ir.Value, count *ir.Value) {
+	nan := d.isNaN(x)
+	s := d.sorted(d.where(nan, math.Inf(1), x), x.Type.Shape[dim], dim, false)
+	t := ops.Float32
+	if x.Type.DType == ops.Float64 {
+		t = ops.Float64
+	}
+	return s, d.sum(d.cast(d.not(nan), t), true, dim)
+}
+
+// nanMedian is the lower median of what is a number along dim, and its place; both keep the dimension.
+func (d *Decomp) nanMedian(x *ir.Value, dim int) (v, i *ir.Value) {
+	s, count := d.numbersFirst(x, dim)
+	at := d.cast(d.max(d.floor(d.div(d.sub(count, 1.0), 2.0)), 0.0), ops.Int64)
+	pick := func(y *ir.Value) *ir.Value { return d.v(op.AtenGatherDefault(d.Builder, y, ir.Int(int64(dim)), at)) }
+	return d.where(d.eq(count, 0.0), math.NaN(), pick(s[0])), pick(s[1])
+}
+
+func decompNanmedian(d *Decomp) []*ir.Value {
+	x := d.in(0)
+	if kindOf(x.Type.DType) < 2 {
+		return one(d.v(op.AtenMedianDefault(d.Builder, x)))
+	}
+	v, _ := d.nanMedian(d.view(x, x.Type.Numel()), 0)
+	return one(d.view(v))
+}
+
+func decompNanmedianDim(d *Decomp) []*ir.Value {
+	x := d.in(0)
+	if kindOf(x.Type.DType) < 2 || x.Type.Rank() == 0 {
+		return d.outs(op.AtenMedianDim(d.Builder, x, d.N.Arg(1), op.KW("keepdim", d.N.Arg(2))))
+	}
+	v, i := d.nanMedian(x, d.dim(1, x))
+	return []*ir.Value{d.view(v, d.N.Outs[0].Type.Shape...), d.view(i, d.N.Outs[1].Type.Shape...)}
+}
+
+// decompNanquantile reads sorted numbers at places that depend on how many there are.
+func decompNanquantile(d *Decomp) []*ir.Value {
+	x := d.vector(d.in(0))
+	mode, _ := d.named("interpolation").Str()
+	dim := 0
+	if d.N.Arg(2).IsNone() {
+		x = d.view(x, x.Type.Numel())
+	} else {
+		dim = d.dim(2, x)
+	}
+	t := x.Type.DType
+	var q *ir.Value
+	if v := d.N.In(1); v != nil && v.Type.IsTensor() {
+		q = d.vector(v)
+	} else {
+		q = d.full(floatArg(d.N.Arg(1), 0), t, one1)
+	}
+	if dim != 0 {
+		x = d.swap(x, 0, dim)
+	}
+	s, count := d.numbersFirst(x, 0)
+	m, rest := q.Type.Shape[0], x.Type.Shape[1:]
+	ones := []sym.Expr{m}
+	for range rest {
+		ones = append(ones, one1)
+	}
+	rank := d.mul(d.expand(d.view(q, ones...), join(dimsOf(m), rest)...), d.max(d.sub(count, 1.0), 0.0))
+	lo := d.floor(rank)
+	frac := d.sub(rank, lo)
+	switch mode {
+	case "linear":
+	case "lower":
+		frac = d.mul(frac, 0.0)
+	case "higher":
+		frac = d.cast(d.gt(frac, 0.0), t)
+	case "nearest":
+		frac = d.sub(d.round(rank), lo)
+	case "midpoint":
+		frac = d.mul(d.cast(d.gt(frac, 0.0), t), 0.5)
+	default:
+		return nil
+	}
+	at := func(p *ir.Value) *ir.Value {
+		return d.v(op.AtenGatherDefault(d.Builder, s[0], ir.Int(0), d.cast(p, ops.Int64)))
+	}
+	a := at(lo)
+	b := at(d.v(op.AtenCeilDefault(d.Builder, rank)))
+	v := d.where(d.gt(frac, 0.0), d.add(a, d.mul(d.sub(b, a), frac)), a)
+	v = d.where(d.eq(count, 0.0), math.NaN(), v)
+	if dim != 0 {
+		// The dimension that went to the front gave its place to the first.
+		v = d.swap(d.unsqueeze(v, 1), 1, dim+1)
+	}
+	return one(d.view(v, d.N.Out().Type.Shape...))
+}
+
+// decompMode counts for each element those that equal it: the least of the most frequent, at its last place.
+func decompMode(d *Decomp) []*ir.Value {
+	x := d.in(0)
+	if x.Type.Rank() == 0 {
+		return []*ir.Value{x, d.full(int64(0), ops.Int64)}
+	}
+	dim := d.dim(1, x)
+	n := x.Type.Shape[dim]
+	same := d.eq(d.unsqueeze(x, dim), d.unsqueeze(x, dim+1))
+	if kindOf(x.Type.DType) == 2 {
+		nan := d.isNaN(x)
+		same = d.or(same, d.and(d.unsqueeze(nan, dim), d.unsqueeze(nan, dim+1)))
+	}
+	count := d.sum(d.cast(same, ops.Int64), false, dim+1)
+	often := d.eq(count, d.amax(count, true, dim))
+	work := x
+	if x.Type.DType == ops.Bool {
+		work = d.cast(x, ops.Uint8)
+	}
+	cand := d.where(often, work, highest(work.Type.DType))
+	if kindOf(x.Type.DType) == 2 {
+		// What is not a number comes last, behind infinity.
+		number := d.and(often, d.not(d.isNaN(x)))
+		least := d.amin(d.where(number, work, math.Inf(1)), true, dim)
+		cand = d.where(d.any(number, true, dim), least, math.NaN())
+	} else {
+		cand = d.amin(cand, true, dim)
+	}
+	hit := d.eq(work, cand)
+	if kindOf(x.Type.DType) == 2 {
+		hit = d.or(hit, d.and(d.isNaN(work), d.isNaN(cand)))
+	}
+	at := d.amax(d.where(hit, d.grid(n, dim, x.Type.Rank()), int64(-1)), false, dim)
+	return []*ir.Value{d.view(d.cast(cand, x.Type.DType), d.N.Outs[0].Type.Shape...), d.view(at, d.N.Outs[1].Type.Shape...)}
+}
+
 func decompKthvalue(d *Decomp) []*ir.Value {
 	x := d.in(0)
 	k, ok := d.N.Arg(1).Expr()
@@ -764,5 +893,18 @@ func decompMsort(d *Decomp) []*ir.Value {
 	if x.Type.Rank() == 0 {
 		return one(x)
 	}
-	return one(d.sorted(x, x.Type.Shape[0], 0, false)[0])
+	if x.Type.DType == ops.Bool {
+		x = d.cast(x, ops.Uint8)
+	}
+	return d.back(d.sorted(x, x.Type.Shape[0], 0, false)[0])
+}
+
+// decompProdDim multiplies in int64 what the kernel does not give.
+func decompProdDim(d *Decomp) []*ir.Value {
+	t := d.N.Out().Type.DType
+	if t == ops.Int64 || !t.IsInt() && t != ops.Bool {
+		return nil
+	}
+	x := d.cast(d.cast(d.in(0), t), ops.Int64)
+	return d.back(d.v(op.AtenProdDimInt(d.Builder, x, d.N.Arg(1), op.KW("keepdim", d.N.Arg(2)))))
 }

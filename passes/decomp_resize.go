@@ -247,8 +247,8 @@ func decompUpsampleAa(d *Decomp) []*ir.Value {
 
 func decompGridSampler(d *Decomp) []*ir.Value {
 	a := d.N.Args()
-	if d.in(0).Type.Rank() != 4 {
-		return nil
+	if d.in(0).Type.Rank() == 5 {
+		return one(d.v(op.AtenGridSampler3dDefault(d.Builder, d.in(0), d.in(1), a[2], a[3], a[4])))
 	}
 	return one(d.v(op.AtenGridSampler2dDefault(d.Builder, d.in(0), d.in(1), a[2], a[3], a[4])))
 }
@@ -284,7 +284,7 @@ func (d *Decomp) gridPlace(g *ir.Value, size int64, padding int64, corners bool)
 	return p
 }
 
-// decompGridSampler2d samples where the kernel declines: bilinear and nearest.
+// decompGridSampler2d samples images and volumes where the kernel declines: linear and nearest.
 func decompGridSampler2d(d *Decomp) []*ir.Value {
 	if vs := d.widened(); vs != nil {
 		return vs
@@ -292,34 +292,75 @@ func decompGridSampler2d(d *Decomp) []*ir.Value {
 	x, g := d.in(0), d.in(1)
 	mode, okM := d.N.Arg(2).Int()
 	padding, okP := d.N.Arg(3).Int()
-	h, okH := x.Type.Shape[2].IsConst()
-	w, okW := x.Type.Shape[3].IsConst()
-	if !okM || !okP || !okH || !okW || mode > 1 {
+	sizes, okS := ir.ConstInts(x.Type.Shape[2:])
+	if !okM || !okP || !okS || mode > 1 {
 		return nil
 	}
 	corners := boolArg(d.N.Arg(4))
-	gx := d.gridPlace(d.pickAt(g, 3, 0), w, padding, corners)
-	gy := d.gridPlace(d.pickAt(g, 3, 1), h, padding, corners)
+	k := len(sizes)
+	places := make([]*ir.Value, k)
+	all := int64(1)
+	for i, s := range sizes {
+		// The grid names the last dimension first.
+		places[i] = d.gridPlace(d.pickAt(g, k+1, k-1-i), s, padding, corners)
+		all *= s
+	}
 	n, c := x.Type.Shape[0], x.Type.Shape[1]
-	ho, wo := g.Type.Shape[1], g.Type.Shape[2]
-	flat := d.view(x, n, c, sym.Const(h*w))
-	at := func(px, py *ir.Value) *ir.Value {
-		inside := d.and(d.and(d.ge(px, 0.0), d.le(px, float64(w-1))), d.and(d.ge(py, 0.0), d.le(py, float64(h-1))))
-		i := d.cast(d.add(d.mul(d.clamp(py, 0.0, float64(h-1)), float64(w)), d.clamp(px, 0.0, float64(w-1))), ops.Int64)
-		idx := d.expand(d.view(i, n, one1, sym.Mul(ho, wo)), n, c, sym.Mul(ho, wo))
-		v := d.view(d.v(op.AtenGatherDefault(d.Builder, flat, ir.Int(2), idx)), n, c, ho, wo)
+	out := g.Type.Shape[1 : k+1]
+	flat := d.view(x, n, c, sym.Const(all))
+	at := func(ps []*ir.Value) *ir.Value {
+		var inside, i *ir.Value
+		for j, p := range ps {
+			top := float64(sizes[j] - 1)
+			in, q := d.and(d.ge(p, 0.0), d.le(p, top)), d.cast(d.clamp(p, 0.0, top), ops.Int64)
+			if i == nil {
+				inside, i = in, q
+				continue
+			}
+			inside, i = d.and(inside, in), d.add(d.mul(i, sizes[j]), q)
+		}
+		idx := d.expand(d.view(i, n, one1, sym.Prod(out...)), n, c, sym.Prod(out...))
+		v := d.view(d.v(op.AtenGatherDefault(d.Builder, flat, ir.Int(2), idx)), join(dimsOf(n, c), out)...)
 		return d.where(d.unsqueeze(inside, 1), v, 0.0)
 	}
 	if mode == 1 {
-		return d.back(at(d.v(op.AtenRoundDefault(d.Builder, gx)), d.v(op.AtenRoundDefault(d.Builder, gy))))
+		for i, p := range places {
+			places[i] = d.round(p)
+		}
+		return d.back(at(places))
 	}
-	x0, y0 := d.floor(gx), d.floor(gy)
-	fx, fy := d.sub(gx, x0), d.sub(gy, y0)
-	x1, y1 := d.add(x0, 1.0), d.add(y0, 1.0)
-	weigh := func(v, a, b *ir.Value) *ir.Value { return d.mul(v, d.unsqueeze(d.mul(a, b), 1)) }
-	ix, iy := d.sub(1.0, fx), d.sub(1.0, fy)
-	sum := d.add(weigh(at(x0, y0), ix, iy), weigh(at(x1, y0), fx, iy))
-	return d.back(d.add(sum, d.add(weigh(at(x0, y1), ix, fy), weigh(at(x1, y1), fx, fy))))
+	var sum *ir.Value
+	lower, upper := make([]*ir.Value, k), make([]*ir.Value, k)
+	far, near := make([]*ir.Value, k), make([]*ir.Value, k)
+	for i, p := range places {
+		lower[i] = d.floor(p)
+		upper[i] = d.add(lower[i], 1.0)
+		far[i] = d.sub(p, lower[i])
+		near[i] = d.sub(1.0, far[i])
+	}
+	for corner := range 1 << k {
+		var w *ir.Value
+		ps := make([]*ir.Value, k)
+		for i := range k {
+			p, f := lower[i], near[i]
+			if corner>>(k-1-i)&1 == 1 {
+				p, f = upper[i], far[i]
+			}
+			ps[i] = p
+			if w == nil {
+				w = f
+			} else {
+				w = d.mul(w, f)
+			}
+		}
+		v := d.mul(at(ps), d.unsqueeze(w, 1))
+		if sum == nil {
+			sum = v
+		} else {
+			sum = d.add(sum, v)
+		}
+	}
+	return d.back(sum)
 }
 
 func decompAffineGrid(d *Decomp) []*ir.Value {

@@ -800,10 +800,13 @@ func decompCopy(d *Decomp) []*ir.Value {
 // decompUnfold picks windows of a dimension.
 func decompUnfold(d *Decomp) []*ir.Value {
 	x := d.in(0)
+	if x.Type.Rank() == 0 {
+		return one(d.view(x, d.N.Out().Type.Shape...))
+	}
 	dim := d.dim(1, x)
 	size, okS := d.N.Arg(2).Expr()
 	step, okT := d.N.Arg(3).Expr()
-	if !okS || !okT || x.Type.Rank() == 0 {
+	if !okS || !okT {
 		return nil
 	}
 	n := d.N.Out().Type.Shape[dim]
@@ -813,4 +816,40 @@ func decompUnfold(d *Decomp) []*ir.Value {
 	r := y.Type.Rank()
 	perm := append(otherDims(r, []int{dim + 1}), dim+1)
 	return one(d.permute(y, perm...))
+}
+
+// decompCombinations reads the elements of each place of the rows.
+func decompCombinations(d *Decomp) []*ir.Value {
+	x := d.in(0)
+	r, okR := d.N.Arg(1).Int()
+	size, okN := x.Type.Numel().IsConst()
+	rows, okO := d.N.Out().Type.Shape[0].IsConst()
+	if !okR || !okN || !okO || r < 1 || rows > 1<<16 || rows < 1 {
+		return nil
+	}
+	idx := make([]float64, 0, rows*r)
+	pick := make([]int64, r)
+	step := int64(1)
+	if boolArg(d.N.Arg(2)) {
+		step = 0
+	}
+	var choose func(k, from int64)
+	choose = func(k, from int64) {
+		if k == r {
+			for _, p := range pick {
+				idx = append(idx, float64(p))
+			}
+			return
+		}
+		for i := from; i < size; i++ {
+			pick[k] = i
+			choose(k+1, i+step)
+		}
+	}
+	choose(0, 0)
+	at, ok := d.constant("combinations", ops.Int64, []int64{rows * r}, idx)
+	if !ok {
+		return nil
+	}
+	return one(d.view(d.take(x, 0, at), d.N.Out().Type.Shape...))
 }

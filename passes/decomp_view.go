@@ -1,6 +1,9 @@
 package passes
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/lathe-ml/lathe/ir"
 	"github.com/lathe-ml/lathe/ir/op"
 	"github.com/lathe-ml/lathe/ir/sym"
@@ -154,11 +157,36 @@ func decompSqueezeDims(d *Decomp) []*ir.Value { return d.reshaped() }
 func decompUnsqueeze(d *Decomp) []*ir.Value { return d.reshaped() }
 
 // decompAsStrided picks elements of the flat input by places that the strides give.
-func decompAsStrided(d *Decomp) []*ir.Value {
-	if !d.in(0).Type.Contiguous() {
+// inMemory is x with its dimensions in the order that they have in memory, nil where they leave gaps or overlap.
+func (d *Decomp) inMemory(x *ir.Value) *ir.Value {
+	if x.Type.Contiguous() {
+		return x
+	}
+	strides, okT := ir.ConstInts(x.Type.Strides)
+	sizes, okS := x.Type.Sizes()
+	if !okT || !okS {
 		return nil
 	}
-	return d.strided(d.in(0))
+	perm := allDims(len(sizes))
+	slices.SortStableFunc(perm, func(a, b int) int { return cmp.Compare(strides[b], strides[a]) })
+	next := int64(1)
+	for i := len(perm) - 1; i >= 0; i-- {
+		if k := perm[i]; sizes[k] != 1 {
+			if strides[k] != next {
+				return nil
+			}
+			next *= sizes[k]
+		}
+	}
+	return d.permute(x, perm...)
+}
+
+func decompAsStrided(d *Decomp) []*ir.Value {
+	x := d.inMemory(d.in(0))
+	if x == nil {
+		return nil
+	}
+	return d.strided(x)
 }
 
 // strided is what as_strided shows of x, whose elements lie in memory in order.

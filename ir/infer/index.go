@@ -219,11 +219,11 @@ func inferGather(c *Call) ([]ir.Type, error) {
 
 // within checks that index has the rank of x and, but for d, no larger sizes.
 func (c *Call) within(x, i ir.Type, d int, what string) {
-	if max(x.Rank(), 1) != max(i.Rank(), 1) {
-		failf("index has %d dimensions, %s %d", i.Rank(), what, x.Rank())
-	}
 	if c.empty(i) {
 		return
+	}
+	if max(x.Rank(), 1) != max(i.Rank(), 1) {
+		failf("index has %d dimensions, %s %d", i.Rank(), what, x.Rank())
 	}
 	for k := range min(i.Rank(), x.Rank()) {
 		if k != d && c.never(sym.Le(i.Shape[k], x.Shape[k])) {

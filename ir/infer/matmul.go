@@ -1,6 +1,7 @@
 package infer
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/lathe-ml/lathe/ir"
@@ -307,7 +308,11 @@ func inferEinsum(c *Call) ([]ir.Type, error) {
 			shape = append(shape, c.letter(sizes, post[k], eq))
 		}
 	}
-	return one(ir.TensorType(commonType(ts), shape...))
+	t := commonType(ts)
+	if arrow && len(ts) == 1 && slices.ContainsFunc([]byte(strings.ReplaceAll(left, ".", "")), func(l byte) bool { return strings.IndexByte(right, l) < 0 }) {
+		t = sumType(t) // a single operand is summed, and sums of integers are int64
+	}
+	return one(ir.TensorType(t, shape...))
 }
 
 func (c *Call) letter(sizes map[byte]sym.Expr, l byte, eq string) sym.Expr {

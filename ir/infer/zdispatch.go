@@ -399,6 +399,7 @@ var dispatch = [...]Rule{
 	ops.AtenEmbeddingDefault:                                       inferEmbedding,
 	ops.AtenEmbeddingBagDefault:                                    inferEmbeddingBag,
 	ops.AtenEmbeddingBagPaddingIdx:                                 inferEmbeddingBag,
+	ops.AtenEmbeddingRenormDefault:                                 inferEmbeddingRenorm,
 	ops.AtenEmbeddingRenormInplaceDefault:                          inferEmbeddingRenorm,
 	ops.AtenEmptyMemoryFormat:                                      inferZeros,
 	ops.AtenEmptyLikeDefault:                                       inferLike,

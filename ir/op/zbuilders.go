@@ -1552,6 +1552,11 @@ func AtenEmbeddingBagPaddingIdx(b *ir.Builder, weight *ir.Value, indices *ir.Val
 	return build(b, ops.AtenEmbeddingBagPaddingIdx, []ir.Named{KW("weight", ir.Ref(weight)), KW("indices", ir.Ref(indices)), KW("offsets", ir.Ref(offsets)), KW("scale_grad_by_freq", scaleGradByFreq), KW("mode", mode), KW("sparse", sparse), KW("per_sample_weights", ir.Ref(perSampleWeights)), KW("include_last_offset", includeLastOffset), KW("padding_idx", paddingIdx)}, kw)
 }
 
+// AtenEmbeddingRenormDefault builds aten::embedding_renorm(Tensor self, Tensor indices, float max_norm, float norm_type) -> Tensor. Rows of the weight at the given indices scaled to a largest norm.
+func AtenEmbeddingRenormDefault(b *ir.Builder, self *ir.Value, indices *ir.Value, maxNorm ir.Arg, normType ir.Arg, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.AtenEmbeddingRenormDefault, []ir.Named{KW("self", ir.Ref(self)), KW("indices", ir.Ref(indices)), KW("max_norm", maxNorm), KW("norm_type", normType)}, kw))
+}
+
 // AtenEmptyMemoryFormat builds aten::empty.memory_format(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor. A tensor whose elements have no meaning; zeros here.
 func AtenEmptyMemoryFormat(b *ir.Builder, size ir.Arg, kw ...ir.Named) *ir.Value {
 	return out(build(b, ops.AtenEmptyMemoryFormat, []ir.Named{KW("size", size)}, kw))

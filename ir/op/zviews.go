@@ -5725,6 +5725,26 @@ func AsAtenEmbeddingBagPaddingIdx(n *ir.Node) (v AtenEmbeddingBagPaddingIdxView,
 	return v, true
 }
 
+// AtenEmbeddingRenormDefaultView is the arguments of aten.embedding_renorm.default; a tensor that is None is nil.
+type AtenEmbeddingRenormDefaultView struct {
+	Self     *ir.Value
+	Indices  *ir.Value
+	MaxNorm  ir.Arg
+	NormType ir.Arg
+}
+
+// AsAtenEmbeddingRenormDefault is n's arguments as aten.embedding_renorm.default; ok is false for other nodes.
+func AsAtenEmbeddingRenormDefault(n *ir.Node) (v AtenEmbeddingRenormDefaultView, ok bool) {
+	if n == nil || n.Op != ops.AtenEmbeddingRenormDefault {
+		return v, false
+	}
+	v.Self = n.In(0)
+	v.Indices = n.In(1)
+	v.MaxNorm = n.Arg(2)
+	v.NormType = n.Arg(3)
+	return v, true
+}
+
 // AtenEmptyMemoryFormatView is the arguments of aten.empty.memory_format; a tensor that is None is nil.
 type AtenEmptyMemoryFormatView struct {
 	Size         ir.Arg

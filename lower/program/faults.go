@@ -106,6 +106,12 @@ var faults = map[string]func(n *ir.Node) string{
 		}
 		return ""
 	},
+	ops.FaultStrides: func(n *ir.Node) string {
+		if x := n.In(0); x != nil && !x.Type.Contiguous() {
+			return "it counts strides in contiguous memory, which its operand has not in the model"
+		}
+		return ""
+	},
 	ops.FaultVector: func(n *ir.Node) string {
 		for _, i := range []int{0, 1} {
 			if x := n.In(i); x != nil && x.Type.Rank() < 2 {

@@ -469,6 +469,7 @@ var elementwiseUnary = []ops.Row{
 	},
 	{
 		Schema: "aten::i0(Tensor self) -> Tensor",
+		Decomp: "decompBesselI",
 		Doc:    "The modified Bessel function of the first kind of order zero.",
 		DTypes: ops.RealBool,
 		Infer:  "inferUnaryFloat",
@@ -483,6 +484,7 @@ var elementwiseUnary = []ops.Row{
 	},
 	{
 		Schema: "aten::special_i0e(Tensor self) -> Tensor",
+		Decomp: "decompBesselI",
 		Doc:    "i0 scaled by exp(-|x|).",
 		DTypes: ops.RealBool | ops.Uints,
 		Infer:  "inferUnaryFloat",
@@ -490,6 +492,7 @@ var elementwiseUnary = []ops.Row{
 	},
 	{
 		Schema: "aten::special_i1(Tensor self) -> Tensor",
+		Decomp: "decompBesselI",
 		Doc:    "The modified Bessel function of the first kind of order one.",
 		DTypes: ops.RealBool | ops.Uints,
 		Infer:  "inferUnaryFloat",
@@ -497,6 +500,7 @@ var elementwiseUnary = []ops.Row{
 	},
 	{
 		Schema: "aten::special_i1e(Tensor self) -> Tensor",
+		Decomp: "decompBesselI",
 		Doc:    "i1 scaled by exp(-|x|).",
 		DTypes: ops.RealBool | ops.Uints,
 		Infer:  "inferUnaryFloat",
@@ -536,6 +540,7 @@ var elementwiseUnary = []ops.Row{
 	},
 	{
 		Schema: "aten::special_erfcx(Tensor self) -> Tensor",
+		Decomp: "decompErfcx",
 		Doc:    "exp(x^2) erfc(x).",
 		DTypes: ops.Ints | ops.Uints | ops.Set(ops.Bool, ops.Float32, ops.Float64),
 		Infer:  "inferUnaryFloat",
@@ -559,6 +564,7 @@ var elementwiseUnary = []ops.Row{
 	},
 	{
 		Schema: "aten::special_log_ndtr(Tensor self) -> Tensor",
+		Decomp: "decompLogNdtr",
 		Doc:    "The logarithm of the standard normal distribution function.",
 		DTypes: ops.Ints | ops.Uints | ops.Set(ops.Bool, ops.Float32, ops.Float64),
 		Infer:  "inferUnaryFloat",
@@ -964,6 +970,7 @@ var elementwiseUnary = []ops.Row{
 	},
 	{
 		Schema: "aten::frexp.Tensor(Tensor self) -> (Tensor mantissa, Tensor exponent)",
+		Decomp: "decompFrexp",
 		Doc:    "Mantissa in [0.5, 1) and exponent of every element.",
 		DTypes: ops.Floats,
 		Infer:  "inferFrexp",

@@ -126,6 +126,7 @@ var index = []ops.Row{
 	},
 	{
 		Schema: "aten::index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) -> Tensor",
+		Decomp: "decompIndexReduce",
 		Doc:    "self with slices of source reduced into the given indices.",
 		Infer:  "inferIndexAdd",
 		Interp: "evalIndexSet",
@@ -138,6 +139,7 @@ var index = []ops.Row{
 	},
 	{
 		Schema: "aten::gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor",
+		Decomp: "decompWideIndex",
 		Doc:    "Elements picked along a dimension by an index tensor.",
 		Infer:  "inferGather",
 		Interp: "evalGather",
@@ -172,6 +174,7 @@ var index = []ops.Row{
 	},
 	{
 		Schema: "aten::scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
+		Decomp: "decompWideIndex",
 		Doc:    "self with src written where the index tensor says along a dimension.",
 		Infer:  "inferScatter",
 		Interp: "evalScatter",
@@ -387,6 +390,13 @@ var index = []ops.Row{
 		Infer:  "inferEmbeddingBag",
 		Interp: "evalEmbeddingBag",
 		Decomp: "decompEmbeddingBag",
+	},
+	{
+		Schema: "aten::embedding_renorm(Tensor self, Tensor indices, float max_norm, float norm_type) -> Tensor",
+		Decomp: "decompEmbeddingRenorm",
+		Doc:    "Rows of the weight at the given indices scaled to a largest norm.",
+		Infer:  "inferEmbeddingRenorm",
+		Interp: "evalEmbeddingRenorm",
 	},
 	{
 		Schema: "aten::embedding_renorm_(Tensor(a!) self, Tensor indices, float max_norm, float norm_type) -> Tensor(a!)",

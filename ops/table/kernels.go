@@ -76,6 +76,7 @@ var Kernels = []ops.Kernel{
 	{
 		Schema: "aten::_to_copy.out(Tensor self, *, bool non_blocking=False, MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)",
 		DTypes: ops.RealBool,
+		Out:    ops.RealBool,
 		Faults: []string{ops.FaultChannelsLast, ops.FaultMemoryFormat, ops.FaultNonBlocking},
 		Notes:  "Contiguous memory format only.",
 	},
@@ -168,6 +169,7 @@ var Kernels = []ops.Kernel{
 	{
 		Schema: "aten::as_strided_copy.out(Tensor self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None, *, Tensor(a!) out) -> Tensor(a!)",
 		DTypes: ops.RealBool | ops.Set(ops.Complex64, ops.Complex128),
+		Faults: []string{ops.FaultStrides},
 	},
 	{
 		Schema: "aten::asin.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",

@@ -332,6 +332,7 @@ var matmul = []ops.Row{
 	},
 	{
 		Schema: "aten::pdist(Tensor self, float p=2.0) -> Tensor",
+		Decomp: "decompPdist",
 		Doc:    "Distances between all pairs of different rows.",
 		DTypes: ops.Set(ops.Float32, ops.Float64),
 		Infer:  "inferPdist",

@@ -63,6 +63,7 @@ var reduce = []ops.Row{
 	},
 	{
 		Schema: "aten::prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+		Decomp: "decompProdDim",
 		Doc:    "The product over one dimension.",
 		DTypes: ops.RealBool | ops.Complex,
 		Infer:  "inferSum",
@@ -436,6 +437,7 @@ var reduce = []ops.Row{
 	},
 	{
 		Schema: "aten::nanmedian(Tensor self) -> Tensor",
+		Decomp: "decompNanmedian",
 		Doc:    "The lower median of the elements that are not NaN.",
 		DTypes: ops.Real,
 		Infer:  "inferReduceAll",
@@ -443,6 +445,7 @@ var reduce = []ops.Row{
 	},
 	{
 		Schema: "aten::nanmedian.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
+		Decomp: "decompNanmedianDim",
 		Doc:    "The lower median over one dimension without NaN, and its index.",
 		DTypes: ops.Real,
 		Infer:  "inferMaxDim",
@@ -450,6 +453,7 @@ var reduce = []ops.Row{
 	},
 	{
 		Schema: "aten::mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)",
+		Decomp: "decompMode",
 		Doc:    "The most frequent element over one dimension and an index of it.",
 		DTypes: ops.RealBool,
 		Infer:  "inferMaxDim",
@@ -495,6 +499,7 @@ var reduce = []ops.Row{
 	},
 	{
 		Schema: "aten::nanquantile(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation='linear') -> Tensor",
+		Decomp: "decompNanquantile",
 		Doc:    "Quantiles of the elements that are not NaN.",
 		DTypes: ops.Set(ops.Float32, ops.Float64),
 		Infer:  "inferQuantile",
@@ -502,6 +507,7 @@ var reduce = []ops.Row{
 	},
 	{
 		Schema: "aten::nanquantile.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, str interpolation='linear') -> Tensor",
+		Decomp: "decompNanquantile",
 		Doc:    "Quantiles of the elements that are not NaN.",
 		DTypes: ops.Set(ops.Float32, ops.Float64),
 		Infer:  "inferQuantile",

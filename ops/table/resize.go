@@ -194,6 +194,7 @@ var resize = []ops.Row{
 	},
 	{
 		Schema: "aten::grid_sampler_3d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor",
+		Decomp: "decompGridSampler2d",
 		Doc:    "Samples of a volume at the places of a grid.",
 		DTypes: ops.Floats,
 		Infer:  "inferGridSampler",

@@ -312,6 +312,7 @@ var shape = []ops.Row{
 	},
 	{
 		Schema: "aten::combinations(Tensor self, int r=2, bool with_replacement=False) -> Tensor",
+		Decomp: "decompCombinations",
 		Doc:    "All combinations of r elements of a vector as rows.",
 		Infer:  "inferCombinations",
 		Interp: "evalCombinations",
