@@ -35580,7 +35580,7 @@ var kernels = []KernelInfo{
 		Kernel: Kernel{
 			DTypes: 15360,
 			Faults: []string{"channels-last", "mixed-dtype"},
-			Notes:  "float64 computes eps in float32. Weight and bias must have the input's type.",
+			Notes:  "float64 computes eps in float32. Weight and bias must have the input's type. The variance is a difference of squares: an input whose mean is a thousand times its spread loses its digits.",
 			Schema: "aten::native_group_norm.out(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, SymInt HxW, int group, float eps, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))",
 		},
 		Name: "aten::native_group_norm.out",
@@ -35641,7 +35641,7 @@ var kernels = []KernelInfo{
 		Kernel: Kernel{
 			DTypes: 15360,
 			Faults: []string{"channels-last", "mixed-dtype"},
-			Notes:  "float64 computes eps in float32. Weight and bias must have the input's type.",
+			Notes:  "float64 computes eps in float32. Weight and bias must have the input's type. The variance is a difference of squares: an input whose mean is a thousand times its spread loses its digits.",
 			Schema: "aten::native_layer_norm.out(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, float eps, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))",
 		},
 		Name: "aten::native_layer_norm.out",

@@ -2,7 +2,9 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"strconv"
 	"strings"
 	"unicode"
@@ -47,7 +49,12 @@ func fromDiag(d *ir.Diag) diagnostic {
 func (e *env) reportError(err error) {
 	ds, ok := ir.AsDiags(err)
 	if !ok {
-		e.report(diagnostic{Severity: "error", Message: err.Error()})
+		d := diagnostic{Severity: "error", Message: err.Error()}
+		var p *fs.PathError
+		if errors.As(err, &p) {
+			d.Code, d.Entry, d.Try = "file", p.Path, "check the path, the permissions and the room"
+		}
+		e.report(d)
 		return
 	}
 	for _, d := range ds {

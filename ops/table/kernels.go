@@ -636,13 +636,13 @@ var Kernels = []ops.Kernel{
 		Schema: "aten::native_group_norm.out(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, SymInt HxW, int group, float eps, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))",
 		DTypes: ops.Floats,
 		Faults: []string{ops.FaultChannelsLast, ops.FaultMixedDType},
-		Notes:  "float64 computes eps in float32. Weight and bias must have the input's type.",
+		Notes:  "float64 computes eps in float32. Weight and bias must have the input's type. The variance is a difference of squares: an input whose mean is a thousand times its spread loses its digits.",
 	},
 	{
 		Schema: "aten::native_layer_norm.out(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, float eps, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))",
 		DTypes: ops.Floats,
 		Faults: []string{ops.FaultChannelsLast, ops.FaultMixedDType},
-		Notes:  "float64 computes eps in float32. Weight and bias must have the input's type.",
+		Notes:  "float64 computes eps in float32. Weight and bias must have the input's type. The variance is a difference of squares: an input whose mean is a thousand times its spread loses its digits.",
 	},
 	{
 		Schema: "aten::ne.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)",
