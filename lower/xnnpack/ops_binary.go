@@ -156,6 +156,13 @@ func (b *builder) operandNHWC(a ir.Arg, rank int) uint32 {
 
 // activation is the node that clamps n's result, where nobody else reads that: its work is done by n's own node.
 func (b *builder) activation(n *ir.Node) *ir.Node {
+	id := n.Op
+	if same := n.Info().SameAs; same != ops.Unknown {
+		id = same
+	}
+	if id == ops.AtenMaximumDefault || id == ops.AtenMinimumDefault {
+		return nil // the delegate passes over the bounds of these nodes
+	}
 	v := n.Out()
 	if v.NumUses() != 1 || v.IsOutput() {
 		return nil
