@@ -3,6 +3,7 @@ package passes
 import (
 	"github.com/lathe-ml/lathe/ir"
 	"github.com/lathe-ml/lathe/ir/sym"
+	"github.com/lathe-ml/lathe/ops"
 )
 
 // DCE removes what nobody needs.
@@ -61,6 +62,15 @@ func sweepDead(ctx *Context, g *ir.Graph, used map[string]bool) {
 
 // hasEffect tells nodes that must stay although nobody reads their results. Random numbers nobody reads are no effect.
 func hasEffect(n *ir.Node) bool {
+	if n.Op == ops.Unknown {
+		// What it does is not known, but without a tensor it has none to write to: aten.promote_types of two types.
+		for v := range n.Inputs() {
+			if v.Type.IsTensor() {
+				return true
+			}
+		}
+		return false
+	}
 	info := n.Info()
 	if info.Effect || info.Mutates {
 		return true

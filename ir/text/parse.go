@@ -1030,7 +1030,12 @@ func (p *parser) origin(frames [][]ir.Frame, locs []*ir.Origin) *ir.Origin {
 
 func (p *parser) rule() string {
 	if c := p.peek(); c == '"' || c == '`' {
-		return p.str()
+		at := p.pos
+		rule := p.str()
+		if rule == "" {
+			p.failAt(at, "a rule without a name")
+		}
+		return rule
 	}
 	start := p.pos
 	for p.pos < len(p.src) && (isIdentByte(p.src[p.pos]) || p.src[p.pos] == '#' || p.src[p.pos] == '-') {
