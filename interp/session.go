@@ -519,6 +519,22 @@ func (r *run) graph(g *ir.Graph, args []Value) ([]Value, error) {
 	return outs, nil
 }
 
+// needless tells a node that sees no tensor, so has none to write to, and whose results nobody reads: aten.promote_types, as
+// the exporter leaves it behind.
+func needless(n *ir.Node) bool {
+	for v := range n.Inputs() {
+		if v.Type.IsTensor() {
+			return false
+		}
+	}
+	for _, o := range n.Outs {
+		if o.NumUses() > 0 {
+			return false
+		}
+	}
+	return true
+}
+
 func (r *run) node(n *ir.Node, env map[*ir.Value]Value) error {
 	c := &Call{Op: n.Op, Args: make([]Value, n.NumArgs()), Results: len(n.Outs), run: r}
 	for i, a := range n.Args() {
@@ -527,6 +543,9 @@ func (r *run) node(n *ir.Node, env map[*ir.Value]Value) error {
 			return n.Diag("bad-graph", err.Error(), "")
 		}
 		c.Args[i] = v
+	}
+	if n.Op == ops.Unknown && needless(n) {
+		return nil
 	}
 	if n.Op == ops.Unknown {
 		return n.Diag("unknown-op", "the interpreter does not know the operator", "register it in ops/table with a function, or replace it in the model")

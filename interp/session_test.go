@@ -302,6 +302,16 @@ func TestInputLayout(t *testing.T) {
 	wantFloats(t, "the caller's tensor", x, 1, 2, 3, 4, 5, 6)
 }
 
+// An operator without a row that sees no tensor and whose result nobody reads does not matter.
+func TestNeedlessUnknown(t *testing.T) {
+	s := session(t, `graph @f(%x: f32[1] user) -> (%1) {
+  %n = "aten.promote_types.default"(dtype(i64), dtype(i64)) : none
+  %1 = aten.neg.default(%x)                                 : f32[1]
+}
+`, interp.Options{})
+	wantFloats(t, "the result", mustRun(t, s, f32([]int64{1}, 2))[0], -2)
+}
+
 // An index for scatter may be longer than the tensor along the dimension, and names elements more than once.
 func TestScatterLongIndex(t *testing.T) {
 	s := session(t, `graph @f(%x: f32[2] user, %v: f32[5] user, %i: i64[5] param "i" = [0, 1, 1, 0, 1]) -> (%1, %2) {
