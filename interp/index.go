@@ -508,6 +508,9 @@ func evalGather(c *Call) ([]Value, error) {
 }
 
 func gather(t *Tensor, d int, idx *Tensor) *Tensor {
+	if idx.Numel() == 0 {
+		return NewTensor(t.DType, idx.Sizes...) // of any rank, as torch has it
+	}
 	checkIndexShape(idx, t, d, "a tensor")
 	idx1, t1 := idx, t
 	if t.Rank() == 0 {

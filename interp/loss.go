@@ -92,7 +92,7 @@ func evalLoss(c *Call) ([]Value, error) {
 		for i := range v {
 			v[i] = max(0, -s[i]*(a[i]-b[i])+m)
 		}
-		return one(reduceLoss(fromFloats(ops.Float64, sizes, v), red, d))
+		return one(reduceLoss(fromFloats(ops.Float64, sizes, v), red, floatType(d)))
 	case "binary_cross_entropy", "binary_cross_entropy_with_logits":
 		f = func(a, b float64) float64 {
 			return (b-1)*max(math.Log1p(-a), -100) - b*max(math.Log(a), -100)
@@ -320,13 +320,17 @@ func evalCosineEmbeddingLoss(c *Call) ([]Value, error) {
 		}
 		return 0
 	})
-	return one(reduceLoss(fromFloats(ops.Float64, cs.Sizes, v), c.intOr(4, 1), x.DType))
+	return one(reduceLoss(fromFloats(ops.Float64, cs.Sizes, v), c.intOr(4, 1), floatType(x.DType)))
 }
 
 func evalTripletMarginLoss(c *Call) ([]Value, error) {
 	a, p, n := c.T(0), c.T(1), c.T(2)
 	margin, pw, eps := c.floatOr(3, 1), c.floatOr(4, 2), c.floatOr(5, 1e-6)
 	dist := func(x, y *Tensor) *Tensor {
+		if classOf(x.DType) == classInt && classOf(y.DType) == classInt { // the difference wraps around before it is a float
+			x = binaries["sub"].apply(x, y, promoteTypes(x.DType, y.DType))
+			y = NewTensor(x.DType, x.Sizes...)
+		}
 		return pairwise(cast(x, ops.Float64), cast(y, ops.Float64), pw, eps, false)
 	}
 	dp, dn := dist(a, p), dist(a, n)
@@ -334,7 +338,7 @@ func evalTripletMarginLoss(c *Call) ([]Value, error) {
 		dn = binaries["minimum"].apply(dn, dist(p, n), ops.Float64)
 	}
 	v := zip(dp.Numel(), dp.floats(), dn.floats(), func(x, y float64) float64 { return max(0, margin+x-y) })
-	return one(reduceLoss(fromFloats(ops.Float64, dp.Sizes, v), c.intOr(7, 1), resultType(a, p, n)))
+	return one(reduceLoss(fromFloats(ops.Float64, dp.Sizes, v), c.intOr(7, 1), floatType(resultType(a, p, n))))
 }
 
 // evalCdist gives the distances of all pairs of rows: cdist of two tensors, pdist within one.

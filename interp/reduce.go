@@ -513,6 +513,9 @@ func evalMatrixNorm(c *Call) ([]Value, error) {
 		return one(vectorNorm(t, 2, in, keep, d))
 	}
 	a, b := dim(ds[0], t.Rank()), dim(ds[1], t.Rank())
+	if t.Numel() == 0 {
+		return one(vectorNorm(t, 2, in, keep, d)) // every norm of nothing is zero
+	}
 	if p, ok := asFloat(ord); ok && (math.Abs(p) == 1 || math.IsInf(p, 0)) {
 		sumDim, maxDim := a, b
 		if math.IsInf(p, 0) {

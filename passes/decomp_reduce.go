@@ -236,6 +236,9 @@ func decompMatrixNorm(d *Decomp) []*ir.Value {
 
 func decompLinalgNorm(d *Decomp) []*ir.Value {
 	x := d.in(0)
+	if x.Type.Numel().IsConstValue(0) {
+		return d.filledWith(0) // where there is nothing to sum or to choose from, the norm is zero
+	}
 	s, isStr := d.N.Arg(1).Str()
 	dims := d.dims(d.named("dim"), x)
 	if d.N.Arg(1).IsNone() {

@@ -648,7 +648,8 @@ func (f *functionalizer) norm(n *ir.Node) (done bool, err error) {
 	a := n.Args()
 	m := op.AtenUnderNativeBatchNormLegitFunctionalDefault(b, n.In(0), n.In(1), n.In(2), n.In(3), n.In(4), ir.Bool(true), a[6], a[7])
 	if b.Err != nil {
-		return true, fmt.Errorf("%s at %s: %w", n.OpName(), n.Origin, b.Err)
+		f.ctx.Report(n.Diag("training", b.Err.Error(), "call model.eval() before the export"))
+		return true, f.readCurrent(n)
 	}
 	f.ctx.changes++
 	for i, v := range []*ir.Value{mean, variance} {

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"archive/tar"
+	"compress/bzip2"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/lathe-ml/lathe/internal/etrt"
+	"github.com/lathe-ml/lathe/tools/oracle/cases"
+	"github.com/lathe-ml/lathe/tools/oracle/mlx"
+)
+
+// unpackCorpus lays out the recorded programs as folders of cases.
+func unpackCorpus(t *testing.T) string {
+	t.Helper()
+	f, err := os.Open(filepath.Join("testdata", "opcorpus.tar.bz2"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close() //nolint:errcheck // only read
+	dir := t.TempDir()
+	for r := tar.NewReader(bzip2.NewReader(f)); ; {
+		h, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return dir
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := filepath.Join(dir, filepath.FromSlash(h.Name))
+		if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		b, err := io.ReadAll(r)
+		if err == nil {
+			err = os.WriteFile(p, b, 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestOperatorCorpus replays the recorded programs of the operators (tools/fixtures/op_corpus.py and op_pack.py): the
+// interpreter and the compiled programs give what PyTorch gave, or refuse. MLX starts a process a program and takes every
+// eighth.
+func TestOperatorCorpus(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED, too long for -short: the recorded operator programs")
+	}
+	root := unpackCorpus(t)
+	all, err := cases.Find(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range []struct {
+		name                 string
+		every, least, refuse int
+	}{
+		// The counts of right programs only rise, those of refused ones only fall.
+		{reference, 1, 1923, 3},
+		{"portable", 1, 1850, 76},
+		{"xnnpack", 1, 1850, 76},
+		{"mlx", 8, 225, 16},
+	} {
+		t.Run(b.name, func(t *testing.T) {
+			var rt runtimes
+			var err error
+			if b.name != reference {
+				if rt.et, err = etrt.Open(); err != nil {
+					t.Skip("SKIPPED, needs the runtime: ", err)
+				}
+			}
+			if b.name == "mlx" {
+				if rt.mlx, err = mlx.Open(); err != nil {
+					t.Skip("SKIPPED, needs MLX: ", err)
+				}
+			}
+			var names []string
+			for i, n := range all {
+				if i%b.every == 0 {
+					names = append(names, n)
+				}
+			}
+			results := replay(t.Context(), rt, config{root: root}, names, b.name, t.TempDir())
+			counts := map[string]int{}
+			for i, r := range results {
+				counts[r.class]++
+				if r.class != right && r.class != refused {
+					t.Errorf("%s: %s%s", names[i], r.class, r.text)
+				}
+			}
+			line := fmt.Sprintf("%s: %d operator programs", b.name, len(names))
+			for _, k := range []string{right, refused, wrong, broken} {
+				line += fmt.Sprintf(", %d %s", counts[k], k)
+			}
+			fmt.Println(line)
+			if counts[right] < b.least || counts[refused] > b.refuse {
+				t.Errorf("%s; at least %d right and at most %d refused are wanted", line, b.least, b.refuse)
+			}
+		})
+	}
+}
+
+// replay checks cases, as many at a time as there are processors.
+func replay(ctx context.Context, rt runtimes, c config, names []string, backend, tmp string) []result {
+	results := make([]result, len(names))
+	var wg sync.WaitGroup
+	next := make(chan int)
+	for w := range runtime.NumCPU() {
+		wg.Go(func() {
+			out := filepath.Join(tmp, fmt.Sprintf("%d.pte", w))
+			for i := range next {
+				results[i] = check(ctx, rt, c, names[i], backend, out)
+			}
+		})
+	}
+	for i := range slices.All(names) {
+		next <- i
+	}
+	close(next)
+	wg.Wait()
+	return results
+}
