@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -19,7 +20,7 @@ import (
 	"github.com/lathe-ml/lathe/internal/etrt"
 	"github.com/lathe-ml/lathe/interp"
 	"github.com/lathe-ml/lathe/ir"
-	"github.com/lathe-ml/lathe/lower/program"
+	"github.com/lathe-ml/lathe/partition"
 	"github.com/lathe-ml/lathe/tools/oracle/cases"
 	"github.com/lathe-ml/lathe/tools/oracle/judge"
 	"github.com/lathe-ml/lathe/tools/oracle/mlx"
@@ -269,7 +270,7 @@ func check(ctx context.Context, rt runtimes, c config, name, backend, out string
 	}
 	r = result{class: right}
 	if c.figures {
-		r.text, r.worse = figures(cs.Dir, backend, rep.Methods)
+		r.text, r.worse = figures(cs.Dir, backend, rep)
 	}
 	return r
 }
@@ -297,26 +298,109 @@ func interpret(cs *cases.Case) result {
 	return result{class: right}
 }
 
+// officialFigures is what is recorded of the official pipeline for a case and a backend: op counts as the partitioner saw
+// them where the lowering was followed, calls of delegates and kernels where the program was.
+type officialFigures struct {
+	Planned      []int64        `json:"planned_bytes"`
+	Instructions int            `json:"instructions"`
+	OK           bool           `json:"ok"`
+	Delegates    int            `json:"delegates"`
+	Delegated    int            `json:"n_delegated_ops"`
+	Left         map[string]int `json:"non_delegated"`
+	Ran          bool           `json:"run_ok"`
+	Calls        int            `json:"delegate_calls"`
+	Kernels      map[string]int `json:"kernel_calls"`
+}
+
 // figures compares with what is recorded of the official pipeline.
-func figures(dir, backend string, methods []program.MethodReport) (text string, worse bool) {
-	var all map[string]struct {
-		Planned      []int64 `json:"planned_bytes"`
-		Instructions int     `json:"instructions"`
-	}
+func figures(dir, backend string, rep *lathe.Report) (text string, worse bool) {
+	var all map[string]officialFigures
 	b, err := os.ReadFile(filepath.Join(dir, "official.json"))
 	if err != nil || json.Unmarshal(b, &all) != nil {
 		return "", false
 	}
+	o, ok := all[backend]
+	if !ok {
+		return "", false
+	}
 	var planned, officialPlanned int64
 	instructions := 0
-	for _, m := range methods {
+	for _, m := range rep.Methods {
 		planned += m.Planned
 		instructions += m.Instructions
 	}
-	o := all[backend]
 	for _, n := range o.Planned {
 		officialPlanned += n
 	}
-	text = fmt.Sprintf(" planned %d of %d, instructions %d of %d", planned, officialPlanned, instructions, o.Instructions)
-	return text, officialPlanned > 0 && planned > officialPlanned || o.Instructions > 0 && instructions > o.Instructions
+	if officialPlanned > 0 {
+		text += fmt.Sprintf(" planned %d of %d,", planned, officialPlanned)
+		worse = planned > officialPlanned
+	}
+	if o.Instructions > 0 {
+		text += fmt.Sprintf(" instructions %d of %d,", instructions, o.Instructions)
+		worse = worse || instructions > o.Instructions
+	}
+	regions, left := o.Delegates, o.Left
+	if o.Ran {
+		regions, left = o.Calls, o.Kernels
+	}
+	if backend == "portable" || !o.OK && !o.Ran {
+		return strings.TrimSuffix(text, ","), worse
+	}
+	delegated := 0
+	for _, r := range rep.Regions {
+		for _, n := range r.Ops {
+			delegated += n
+		}
+	}
+	text += fmt.Sprintf(" regions %d of %d, ops delegated %d of %d", len(rep.Regions), regions, delegated, o.Delegated)
+	lost := leftMore(rep.Outside, left)
+	if len(lost) > 0 {
+		text += ", left outside beyond the official ones: " + strings.Join(lost, ", ")
+	}
+	return text, worse || len(rep.Regions) > regions || len(lost) > 0
+}
+
+// sameOperator are operators that the two lowerings name differently.
+var sameOperator = map[string]string{
+	"to_dim_order": "to", "clone_dim_order": "clone", "contiguous": "clone", "local_scalar_dense": "item", "narrow": "slice",
+	"addmm": "linear", "mm": "linear", "scalar_tensor": "full", "full_like": "full", "zeros": "full", "ones": "full", "empty": "full",
+	"reshape": "view", "unsqueeze": "view", "squeeze": "view", "transpose": "permute", "t": "permute", "split_with_sizes": "split",
+}
+
+// leftMore lists the operators of which more stay outside of the regions than the official lowering left. Both sides are
+// counted by the operators' names without overloads: what the official lowering delegates and this one does not is in
+// the list, at whatever level the two divide composite operators.
+func leftMore(outside []partition.Outside, official map[string]int) []string {
+	base := func(name string) string {
+		if i := strings.LastIndex(name, "::"); i >= 0 {
+			name = name[i+2:]
+		}
+		name = strings.TrimPrefix(name, "aten.")
+		name, _, _ = strings.Cut(name, ".")
+		name = strings.TrimPrefix(strings.TrimSuffix(strings.TrimSuffix(name, "_copy"), "_"), "_")
+		if same, ok := sameOperator[name]; ok {
+			return same
+		}
+		return name
+	}
+	theirs := map[string]int{}
+	for name, n := range official {
+		theirs[base(name)] += n
+	}
+	ours := map[string]int{}
+	for _, o := range outside {
+		if o.Node.Info().Schema.Base == "" {
+			ours[base(o.Node.OpName())]++
+			continue
+		}
+		ours[base(o.Node.Info().Schema.Base)]++
+	}
+	var lost []string
+	for _, name := range slices.Sorted(maps.Keys(ours)) {
+		if n := ours[name]; n > theirs[name] {
+			lost = append(lost, fmt.Sprintf("%s %d of %d", name, n, theirs[name]))
+		}
+	}
+	return lost
 }
