@@ -7,6 +7,7 @@ import (
 
 	"github.com/lathe-ml/lathe/interp"
 	"github.com/lathe-ml/lathe/ops"
+	"github.com/lathe-ml/lathe/partition"
 	"github.com/lathe-ml/lathe/passes"
 )
 
@@ -24,10 +25,23 @@ type OpInfo struct {
 	Reference bool     `json:"reference"`
 	Effects   []string `json:"effects,omitempty"`
 	Limits    string   `json:"limits,omitempty"`
+	// Delegate is the backend asked for, where it takes nodes of the operator whose types and arguments have a form there.
+	Delegate string `json:"delegate,omitempty"`
 }
 
-// Ops lists the operators whose names contain one of the words; all of them without words.
-func Ops(words ...string) []OpInfo {
+// Ops lists the operators whose names contain one of the words; all of them without words. With the name of a backend it
+// tells which of them that backend takes.
+func Ops(backend string, words ...string) ([]OpInfo, error) {
+	var takes partition.Lister
+	if backend != "" {
+		b, err := backendNamed(backend)
+		if err != nil {
+			return nil, err
+		}
+		if b != nil {
+			takes, _ = b.Caps().(partition.Lister)
+		}
+	}
 	var out []OpInfo
 	for _, id := range ops.All() {
 		i := id.Info()
@@ -36,10 +50,14 @@ func Ops(words ...string) []OpInfo {
 			hit = hit || strings.Contains(i.Name, w)
 		}
 		if hit {
-			out = append(out, opInfo(id, i))
+			o := opInfo(id, i)
+			if takes != nil && takes.Takes(id) {
+				o.Delegate = backend
+			}
+			out = append(out, o)
 		}
 	}
-	return out
+	return out, nil
 }
 
 func opInfo(id ops.ID, i *ops.Info) OpInfo {
@@ -93,6 +111,9 @@ func WriteOps(out io.Writer, list []OpInfo) error {
 
 func (o OpInfo) how() string {
 	var how []string
+	if o.Delegate != "" {
+		how = append(how, "delegated to "+o.Delegate)
+	}
 	if o.Kernel != "" {
 		how = append(how, "kernel "+o.Kernel)
 	}
@@ -122,13 +143,12 @@ type OrderInfo struct {
 // Passes describes the passes of a target in their order; all passes there are for an empty name.
 func Passes(target string) ([]PassInfo, error) {
 	p := passes.Pipeline(passes.All())
-	var facts []passes.OrderFact
+	facts := passes.Order()
 	if target != "" {
 		var err error
 		if p, err = PipelineFor(target); err != nil {
 			return nil, err
 		}
-		facts = nil
 	}
 	var out []PassInfo
 	for _, q := range p {

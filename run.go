@@ -278,10 +278,23 @@ func runtimeDiag(path string, err error) error {
 	}
 	d := &ir.Diag{Code: "runtime", Msg: "the ExecuTorch runtime: " + err.Error(), Entry: path}
 	var e *etrt.Error
-	if errors.As(err, &e) && len(e.Missing) > 0 {
+	switch {
+	case !errors.As(err, &e):
+	case len(e.Missing) > 0:
 		d.Try = "the runtime lacks kernels: " + strings.Join(e.Missing, ", ")
+	case e.Name == etrt.NotFound && e.Stage == "load method":
+		d.Code = codeNoDelegate
+		d.Try = "this runtime was built without the program's delegate: run the program where it is, or the model in the reference engine"
 	}
 	return d
+}
+
+// codeNoDelegate is the diagnostic of a runtime that lacks a delegate of the program.
+const codeNoDelegate = "no-delegate"
+
+func lacksDelegate(err error) bool {
+	var d *ir.Diag
+	return errors.As(err, &d) && d.Code == codeNoDelegate
 }
 
 var metaKinds = map[etrt.Kind]ir.Kind{

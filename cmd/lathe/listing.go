@@ -8,11 +8,14 @@ import (
 
 type opsCmd struct {
 	Words   []string `arg:"" optional:"" help:"Parts of names to look for."`
-	Backend string   `help:"Tell what becomes of each with a backend: ${backends}." enum:",${backends}" default:"" placeholder:"NAME"`
+	Backend string   `help:"Tell which of them a backend takes, where types and arguments allow: ${backends}." enum:",${backends}" default:"" placeholder:"NAME"`
 }
 
 func (c *opsCmd) Run(e *env) error {
-	list := lathe.Ops(c.Words...)
+	list, err := lathe.Ops(c.Backend, c.Words...)
+	if err != nil {
+		return err
+	}
 	return e.print(list, func(w io.Writer) error { return lathe.WriteOps(w, list) })
 }
 

@@ -103,6 +103,7 @@ const (
 	NotSupported    = "NotSupported"
 	InvalidArgument = "InvalidArgument"
 	InvalidProgram  = "InvalidProgram"
+	NotFound        = "NotFound" // a delegate's backend is not in the runtime
 )
 
 type config struct {

@@ -81,17 +81,26 @@ func planOf(m *match) (emit, *ir.Diag) {
 }
 
 func ruleFor(n *ir.Node) rule {
-	if n.Op == ops.Unknown {
+	return ruleOf(n.Op)
+}
+
+// ruleOf is the rule of an operator, or of the one that means the same and has the same arguments.
+func ruleOf(id ops.ID) rule {
+	if id == ops.Unknown {
 		return nil
 	}
-	if r := rules()[n.Op]; r != nil {
+	if r := rules()[id]; r != nil {
 		return r
 	}
-	if same := n.Info().SameAs; same != ops.Unknown && n.NumArgs() == len(same.Info().Schema.Args) {
-		return rules()[same]
+	i := id.Info()
+	if i.SameAs != ops.Unknown && len(i.Schema.Args) == len(i.SameAs.Info().Schema.Args) {
+		return rules()[i.SameAs]
 	}
 	return nil
 }
+
+// Takes tells whether there is a rule for nodes of an operator.
+func (Caps) Takes(op ops.ID) bool { return ruleOf(op) != nil }
 
 // no says why the node stays outside.
 func (m *match) no(format string, args ...any) emit {
