@@ -29,8 +29,9 @@ var AttentionMasks = passes.Pass{
 	},
 }
 
-// hidden stands for minus infinity: no score lifts it, and it can be added to any.
-const hidden = -math.MaxFloat32
+// maxHalf is the largest number in float16. Its negation stands for minus infinity in masks, as that of the largest in
+// float32 does there: no score lifts it, and it can be added to any.
+const maxHalf = 65504
 
 func finiteMask(ctx *passes.Context, n *ir.Node) error {
 	if n.Op != ops.AtenScaledDotProductAttentionDefault || heldType(n.Out().Type) != "" {
@@ -45,8 +46,12 @@ func finiteMask(ctx *passes.Context, n *ir.Node) error {
 	if !ok {
 		return nil
 	}
+	dtype, hidden := n.Out().Type.DType, -math.MaxFloat32
+	if dtype == ops.Float16 {
+		hidden = -maxHalf
+	}
 	number := func(f float64) *ir.Value {
-		return op.AtenFullDefault(b, ir.List(), ir.Float(f), op.KW("dtype", ir.DTypeArg(ops.Float32)))
+		return op.AtenFullDefault(b, ir.List(), ir.Float(f), op.KW("dtype", ir.DTypeArg(dtype)))
 	}
 	var seen *ir.Value
 	switch {
@@ -65,7 +70,7 @@ func finiteMask(ctx *passes.Context, n *ir.Node) error {
 	case mask.Type.DType == ops.Bool:
 		seen = mask
 		mask = op.AtenWhereSelf(b, mask, number(0), number(hidden))
-	case mask.Type.DType == ops.Float32:
+	case mask.Type.DType == dtype:
 		seen = op.AtenNeScalar(b, mask, ir.Float(math.Inf(-1)))
 		mask = op.AtenClampDefault(b, mask, op.KW("min", ir.Float(hidden)))
 	default:
@@ -81,7 +86,7 @@ func finiteMask(ctx *passes.Context, n *ir.Node) error {
 	y := op.AtenScaledDotProductAttentionDefault(b, n.In(0), n.In(1), n.In(2), kw...)
 	if seen != nil && b.Err == nil && seen.Type.Rank() > 0 {
 		some := op.AtenAnyDims(b, seen, op.KW("dim", ir.Ints(-1)), op.KW("keepdim", ir.Bool(true)))
-		y = op.AtenMulTensor(b, y, op.AtenUnderToCopyDefault(b, some, op.KW("dtype", ir.DTypeArg(ops.Float32))))
+		y = op.AtenMulTensor(b, y, op.AtenUnderToCopyDefault(b, some, op.KW("dtype", ir.DTypeArg(dtype))))
 	}
 	if b.Err != nil {
 		return b.Err
@@ -128,7 +133,7 @@ func finite(v *ir.Value) bool {
 // finiteConstant looks at a mask that was computed when the program was compiled.
 func finiteConstant(v *ir.Value) bool {
 	in := partition.Weight(v)
-	if in == nil || in.Kind != ir.InputConst || in.Data.DType != ops.Float32 || in.Data.Numel() > maxMask {
+	if in == nil || in.Kind != ir.InputConst || heldType(in.Value.Type) != "" || in.Data.Numel() > maxMask {
 		return false
 	}
 	if _, ok := in.Data.Storage.(ir.MemStorage); !ok {

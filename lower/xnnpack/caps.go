@@ -42,7 +42,7 @@ func rules() map[ops.ID]rule {
 	ruleOnce.Do(func() {
 		ruleMap = map[ops.ID]rule{}
 		for _, f := range []map[ops.ID]rule{
-			unaryRules, binaryRules, matmulRules, convRules, poolRules, viewRules, reduceRules, normRules, attentionRules, quantRules(),
+			unaryRules, binaryRules, matmulRules, convRules, poolRules, viewRules, reduceRules, normRules, attentionRules, halfRules, quantRules(),
 		} {
 			for id, r := range f {
 				ruleMap[id] = r
@@ -110,20 +110,32 @@ func (m *match) no(format string, args ...any) emit {
 	return nil
 }
 
-// floats refuses tensors that the delegate does not hold or compute on, results included.
+// floats refuses tensors that the delegate does not hold or compute on, results included. All have one type.
 func (m *match) floats() bool {
 	for v := range m.n.Inputs() {
-		if !m.held(v) {
+		if !m.held(v) || !m.sameType(v) {
 			return false
 		}
 	}
 	for _, o := range m.n.Outs {
-		if !m.held(o) {
+		if !m.held(o) || !m.sameType(o) {
 			return false
 		}
 	}
 	return true
 }
+
+// sameType refuses values of another type than the node's first result.
+func (m *match) sameType(v *ir.Value) bool {
+	if want := m.n.Outs[0].Type.DType; v.Type.DType != want {
+		m.no("tensors of %s and %s", v.Type.DType, want)
+		return false
+	}
+	return true
+}
+
+// isHalf tells tensors of float16.
+func isHalf(t ir.Type) bool { return t.DType == ops.Float16 }
 
 func (m *match) held(v *ir.Value) bool {
 	if why := heldType(v.Type); why != "" {
@@ -143,7 +155,7 @@ func heldType(t ir.Type) string {
 		return fmt.Sprintf("a computed %s", t.Kind)
 	case t.Quant != nil:
 		return fmt.Sprintf("a tensor quantized as %s", t.Quant.Scheme)
-	case t.DType != ops.Float32:
+	case t.DType != ops.Float32 && t.DType != ops.Float16:
 		return fmt.Sprintf("it does not compute on %s", t.DType)
 	case t.Rank() > maxRank:
 		return fmt.Sprintf("a tensor of %d dimensions; it has up to %d", t.Rank(), maxRank)

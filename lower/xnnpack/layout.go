@@ -20,6 +20,12 @@ func innermost(shape []sym.Expr) []sym.Expr { return pick(shape, channelsIn[len(
 
 // inNHWC is v, of three or four dimensions, with the channels innermost.
 func (b *builder) inNHWC(v *ir.Value) uint32 {
+	if b.wide && isHalf(v.Type) {
+		if in := partition.Weight(v); in != nil {
+			return b.weight(in, &form{perm: channelsIn[len(in.Data.Sizes)]})
+		}
+		return b.widen(v, b.inNHWC)
+	}
 	if id, ok := b.find(b.nhwc, v); ok {
 		return id
 	}
@@ -36,6 +42,9 @@ func (b *builder) inNHWC(v *ir.Value) uint32 {
 
 // outNHWC declares v with the channels innermost.
 func (b *builder) outNHWC(v *ir.Value) uint32 {
+	if b.wide && isHalf(v.Type) {
+		return b.widenOut(v, innermost(v.Type.Shape), b.outNHWC)
+	}
 	id := b.declare(value{innermost(v.Type.Shape), datatype(v.Type.DType), quantOf(v)}, xnnpayload.InvalidID, 0, 0)
 	b.nhwc[v] = id
 	return id

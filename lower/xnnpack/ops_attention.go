@@ -10,7 +10,7 @@ import (
 )
 
 var attentionRules = map[ops.ID]rule{
-	ops.AtenScaledDotProductAttentionDefault: attention,
+	ops.AtenScaledDotProductAttentionDefault: wide(attention),
 }
 
 // attention is softmax(q kT scale + mask) v. The mask is one that is added, and hides no row whole: the pass
@@ -60,7 +60,7 @@ func attention(m *match) emit {
 		x := b.in(q)
 		x = b.binary(nodeMultiply, x, b.scalar(scale), b.like(x))
 		s := append(b.values[x].shape[:rank-1:rank-1], k.Type.Shape[rank-2])
-		t := b.temp(s, xnnpack.XNNDatatypeFp32)
+		t := b.temp(s, b.float())
 		b.node(nodeMatmul(xnnpack.XNNBinary{Input1ID: x, Input2ID: b.in(k), OutputID: t, Flags: flagTransposeWeights}))
 		if mask != nil {
 			t = b.binary(nodeAdd, t, b.in(mask), b.like(t))
@@ -149,13 +149,13 @@ func (b *builder) attendShared(a *sharedAttention, scale float64) {
 	k := b.reshaped(b.in(a.k), grouped(a.k.Type.Shape, a.heads, 1)...)
 	v := b.reshaped(b.in(a.v), grouped(a.v.Type.Shape, a.heads, 1)...)
 	s := append(b.values[x].shape[:4:4], a.k.Type.Shape[2])
-	t := b.temp(s, xnnpack.XNNDatatypeFp32)
+	t := b.temp(s, b.float())
 	b.node(nodeMatmul(xnnpack.XNNBinary{Input1ID: x, Input2ID: k, OutputID: t, Flags: flagTransposeWeights}))
 	if a.mask != nil {
 		t = b.binary(nodeAdd, t, b.in(a.mask), b.like(t))
 	}
 	t = b.apply(nodeSoftmax, t, b.like(t))
-	y := b.temp(grouped(b.n.Out().Type.Shape, a.heads, a.group), xnnpack.XNNDatatypeFp32)
+	y := b.temp(grouped(b.n.Out().Type.Shape, a.heads, a.group), b.float())
 	b.node(nodeMatmul(xnnpack.XNNBinary{Input1ID: t, Input2ID: v, OutputID: y}))
 	b.reshapeTo(y, b.out(0))
 }

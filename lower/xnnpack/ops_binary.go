@@ -23,18 +23,34 @@ var (
 )
 
 var binaryRules = map[ops.ID]rule{
-	ops.AtenAddTensor:      scaled(nodeAdd),
-	ops.AtenAddScalar:      scaled(nodeAdd),
-	ops.AtenSubTensor:      scaled(nodeSubtract),
-	ops.AtenSubScalar:      scaled(nodeSubtract),
-	ops.AtenRsubTensor:     reversed,
-	ops.AtenRsubScalar:     reversed,
-	ops.AtenMulTensor:      plainBinary(nodeMultiply),
-	ops.AtenMulScalar:      plainBinary(nodeMultiply),
-	ops.AtenDivTensor:      plainBinary(nodeDivide),
-	ops.AtenDivScalar:      plainBinary(nodeDivide),
-	ops.AtenMinimumDefault: plainBinary(nodeMinimum),
-	ops.AtenMaximumDefault: plainBinary(nodeMaximum),
+	ops.AtenAddTensor:      unlessExact(scaled(nodeAdd)),
+	ops.AtenAddScalar:      unlessExact(scaled(nodeAdd)),
+	ops.AtenSubTensor:      unlessExact(scaled(nodeSubtract)),
+	ops.AtenSubScalar:      unlessExact(scaled(nodeSubtract)),
+	ops.AtenRsubTensor:     unlessExact(reversed),
+	ops.AtenRsubScalar:     unlessExact(reversed),
+	ops.AtenMulTensor:      unlessExact(plainBinary(nodeMultiply)),
+	ops.AtenMulScalar:      unlessExact(plainBinary(nodeMultiply)),
+	ops.AtenDivTensor:      unlessExact(plainBinary(nodeDivide)),
+	ops.AtenDivScalar:      unlessExact(plainBinary(nodeDivide)),
+	ops.AtenMinimumDefault: unlessExact(plainBinary(nodeMinimum)),
+	ops.AtenMaximumDefault: unlessExact(plainBinary(nodeMaximum)),
+}
+
+// unlessExact has r's node computed in float32 where float16 does not hold the numbers among its arguments: PyTorch rounds
+// the result alone.
+func unlessExact(r rule) rule {
+	return func(m *match) emit {
+		for _, a := range m.n.Args() {
+			if f, ok := a.Float(); ok && !exactly(f) {
+				return wide(r)(m)
+			}
+		}
+		if alpha, ok := m.n.ArgNamed("alpha").Float(); ok && alpha != 1 {
+			return wide(r)(m)
+		}
+		return r(m)
+	}
 }
 
 // binary writes a node from x and y to out.

@@ -13,13 +13,13 @@ import (
 )
 
 var convRules = map[ops.ID]rule{
-	ops.AtenConv1dDefault:          conv,
-	ops.AtenConv2dDefault:          conv,
-	ops.AtenConv1dPadding:          conv,
-	ops.AtenConv2dPadding:          conv,
-	ops.AtenConvTranspose1dDefault: conv,
-	ops.AtenConvTranspose2dInput:   conv,
-	ops.AtenConvolutionDefault:     conv,
+	ops.AtenConv1dDefault:          wide(conv),
+	ops.AtenConv2dDefault:          wide(conv),
+	ops.AtenConv1dPadding:          wide(conv),
+	ops.AtenConv2dPadding:          wide(conv),
+	ops.AtenConvTranspose1dDefault: wide(conv),
+	ops.AtenConvTranspose2dInput:   wide(conv),
+	ops.AtenConvolutionDefault:     wide(conv),
 }
 
 // convolution is a convolution over two dimensions, the first of size 1 where there is one.
@@ -162,7 +162,7 @@ func (b *builder) convolve(c *convolution) {
 	if c.dims == 2 {
 		dst = b.outNHWC(out)
 	} else {
-		dst = b.temp([]sym.Expr{shape[0], sym.Const(1), shape[1], shape[2]}, xnnpack.XNNDatatypeFp32)
+		dst = b.temp([]sym.Expr{shape[0], sym.Const(1), shape[1], shape[2]}, b.float())
 	}
 	n := xnnpack.XNNConvolution{
 		PaddingTop: uint32(c.pad[0]), PaddingRight: uint32(c.pad[1]), PaddingBottom: uint32(c.pad[2]), PaddingLeft: uint32(c.pad[3]),
@@ -255,7 +255,7 @@ func readNorm(n *ir.Node) (*batchNorm, bool) {
 		if n.In(i+1) == nil {
 			continue
 		}
-		if *to = partition.Weight(n.In(i + 1)); *to == nil || (*to).Data.DType != ops.Float32 {
+		if *to = partition.Weight(n.In(i + 1)); *to == nil || heldType((*to).Value.Type) != "" {
 			return nil, false
 		}
 	}
@@ -346,6 +346,7 @@ func (b *builder) filter(c *convolution, norm *batchNorm) (filter, bias uint32) 
 		return b.packedWeight(c.w, f), bias
 	}
 	d, key := shaped(c.w, f)
+	kind := b.float()
 	made := func() ([]byte, error) {
 		fs, err := readFloats(d)
 		if err != nil {
@@ -362,20 +363,21 @@ func (b *builder) filter(c *convolution, norm *batchNorm) (filter, bias uint32) 
 		for i := range fs {
 			fs[i] *= scale[int64(i)/inner%c.out]
 		}
-		return floatBytes(fs), nil
+		return numberBytes(fs, kind), nil
 	}
-	filter = b.packed(key+" * "+norm.key(), d.Sizes, xnnpack.XNNDatatypeFp32, func() partition.Blob {
-		return &madeBlob{4 * d.Numel(), made}
+	name := fmt.Sprintf("%s * %s", kind, norm.key())
+	filter = b.packed(key+" "+name, d.Sizes, kind, func() partition.Blob {
+		return &madeBlob{numberSize(kind) * d.Numel(), made}
 	})
-	biasKey := "bias of " + norm.key()
+	biasKey := "bias of " + name
 	if c.bias != nil {
 		biasKey += " " + weightKey(partition.Weight(c.bias))
 	}
-	bias = b.packed(biasKey, []int64{c.out}, xnnpack.XNNDatatypeFp32, func() partition.Blob {
-		return &madeBlob{4 * c.out, func() ([]byte, error) {
+	bias = b.packed(biasKey, []int64{c.out}, kind, func() partition.Blob {
+		return &madeBlob{numberSize(kind) * c.out, func() ([]byte, error) {
 			scale, shift, err := norm.factors()
 			if err != nil || c.bias == nil {
-				return floatBytes(shift), err
+				return numberBytes(shift, kind), err
 			}
 			fs, err := readFloats(partition.Weight(c.bias).Data)
 			if err != nil {
@@ -384,7 +386,7 @@ func (b *builder) filter(c *convolution, norm *batchNorm) (filter, bias uint32) 
 			for i := range shift {
 				shift[i] += fs[i] * scale[i]
 			}
-			return floatBytes(shift), nil
+			return numberBytes(shift, kind), nil
 		}}
 	})
 	return filter, bias

@@ -10,12 +10,12 @@ import (
 )
 
 var matmulRules = map[ops.ID]rule{
-	ops.AtenLinearDefault:  linear,
-	ops.AtenAddmmDefault:   addmm,
-	ops.AtenMmDefault:      matmul,
-	ops.AtenBmmDefault:     matmul,
-	ops.AtenMatmulDefault:  matmul,
-	ops.AtenBaddbmmDefault: addmm,
+	ops.AtenLinearDefault:  wide(linear),
+	ops.AtenAddmmDefault:   wide(addmm),
+	ops.AtenMmDefault:      wide(matmul),
+	ops.AtenBmmDefault:     wide(matmul),
+	ops.AtenMatmulDefault:  wide(matmul),
+	ops.AtenBaddbmmDefault: wide(addmm),
 }
 
 // matrix is a constant matrix seen through transposes: the weight, and whether it is to be read as it lies transposed.
@@ -73,7 +73,7 @@ func linear(m *match) emit {
 			return func(b *builder) { b.fullyConnected(x, in, t, bias) }
 		}
 		return func(b *builder) {
-			y := b.connect(b.in(x), in, t, nil, b.temp(b.n.Out().Type.Shape, xnnpack.XNNDatatypeFp32))
+			y := b.connect(b.in(x), in, t, nil, b.temp(b.n.Out().Type.Shape, b.float()))
 			b.bound(b.node(nodeAdd(xnnpack.XNNBinary{Input1ID: y, Input2ID: b.in(bias), OutputID: b.fuse()})))
 		}
 	}
@@ -85,7 +85,7 @@ func linear(m *match) emit {
 			b.multiply(x, w, true, b.out(0))
 			return
 		}
-		y := b.multiply(x, w, true, b.temp(b.n.Out().Type.Shape, xnnpack.XNNDatatypeFp32))
+		y := b.multiply(x, w, true, b.temp(b.n.Out().Type.Shape, b.float()))
 		b.bound(b.node(nodeAdd(xnnpack.XNNBinary{Input1ID: y, Input2ID: b.in(bias), OutputID: b.fuse()})))
 	}
 }
@@ -103,12 +103,13 @@ func (b *builder) last() *xnnpack.XNode {
 
 // connect writes x wT + bias to out.
 func (b *builder) connect(x uint32, w *ir.Input, transposed bool, bias *ir.Value, out uint32) uint32 {
-	n := &xnnpack.XNNFullyConnected{Input1ID: x, FilterID: b.packedWeight(w, nil), BiasID: xnnpayload.InvalidID, OutputID: out}
+	// A float16 matrix is stored as it is, also where the sums are float32.
+	n := &xnnpack.XNNFullyConnected{Input1ID: x, FilterID: b.packedAsIs(w), BiasID: xnnpayload.InvalidID, OutputID: out}
 	if transposed {
 		n.Flags = flagTransposeWeights
 	}
 	if bias != nil {
-		n.BiasID = b.packedWeight(partition.Weight(bias), nil)
+		n.BiasID = b.packedAsIs(partition.Weight(bias))
 	}
 	b.node(n)
 	return out
@@ -162,7 +163,7 @@ func addmm(m *match) emit {
 	}
 	return func(b *builder) {
 		shape := b.n.Out().Type.Shape
-		out := b.temp(shape, xnnpack.XNNDatatypeFp32)
+		out := b.temp(shape, b.float())
 		if known {
 			b.connect(b.in(x), in, !t, nil, out)
 		} else {

@@ -11,13 +11,13 @@ import (
 )
 
 var normRules = map[ops.ID]rule{
-	ops.AtenBatchNormDefault:                           batchNormRule,
-	ops.AtenUnderNativeBatchNormLegitNoTrainingDefault: batchNormRule,
-	ops.AtenLayerNormDefault:                           layerNorm,
-	ops.AtenNativeLayerNormDefault:                     layerNorm,
-	ops.AtenRmsNormDefault:                             rmsNorm,
-	ops.AtenUnderFusedRmsNormDefault:                   rmsNorm,
-	ops.AtenGroupNormDefault:                           groupNorm,
+	ops.AtenBatchNormDefault:                           wide(batchNormRule),
+	ops.AtenUnderNativeBatchNormLegitNoTrainingDefault: wide(batchNormRule),
+	ops.AtenLayerNormDefault:                           wide(layerNorm),
+	ops.AtenNativeLayerNormDefault:                     wide(layerNorm),
+	ops.AtenRmsNormDefault:                             wide(rmsNorm),
+	ops.AtenUnderFusedRmsNormDefault:                   wide(rmsNorm),
+	ops.AtenGroupNormDefault:                           wide(groupNorm),
 }
 
 // firstOnly refuses nodes whose other results are read, and what the delegate does not hold among the rest.
@@ -29,7 +29,7 @@ func (m *match) firstOnly() bool {
 		}
 	}
 	for v := range m.n.Inputs() {
-		if !m.held(v) {
+		if !m.held(v) || !m.sameType(v) {
 			return false
 		}
 	}
@@ -38,7 +38,7 @@ func (m *match) firstOnly() bool {
 
 // batchNormRule is x scale + shift for each channel.
 func batchNormRule(m *match) emit {
-	if !m.firstOnly() {
+	if !m.held(m.in(0)) || !m.held(m.n.Out()) || !m.sameType(m.in(0)) {
 		return nil
 	}
 	norm, ok := readNorm(m.n)

@@ -15,12 +15,12 @@ var poolRules = map[ops.ID]rule{
 	ops.AtenMaxPool1dDefault:            maxPool,
 	ops.AtenMaxPool2dDefault:            maxPool,
 	ops.AtenMaxPool2dWithIndicesDefault: maxPool,
-	ops.AtenAvgPool1dDefault:            avgPool,
-	ops.AtenAvgPool2dDefault:            avgPool,
-	ops.AtenAdaptiveAvgPool1dDefault:    adaptiveAvgPool,
-	ops.AtenAdaptiveAvgPool2dDefault:    adaptiveAvgPool,
-	ops.AtenUpsampleBilinear2dDefault:   bilinear,
-	ops.AtenUpsampleBilinear2dVec:       bilinear,
+	ops.AtenAvgPool1dDefault:            wide(avgPool),
+	ops.AtenAvgPool2dDefault:            wide(avgPool),
+	ops.AtenAdaptiveAvgPool1dDefault:    wide(adaptiveAvgPool),
+	ops.AtenAdaptiveAvgPool2dDefault:    wide(adaptiveAvgPool),
+	ops.AtenUpsampleBilinear2dDefault:   wide(bilinear),
+	ops.AtenUpsampleBilinear2dVec:       wide(bilinear),
 }
 
 // pool is a pool over two dimensions, the first of size 1 where there is one.
@@ -87,7 +87,7 @@ func (b *builder) pooled(p *pool, x, out *ir.Value, write func(n xnnpack.XNNPool
 	if p.dims == 2 {
 		dst = b.outNHWC(out)
 	} else {
-		dst = b.temp([]sym.Expr{shape[0], sym.Const(1), shape[1], shape[2]}, xnnpack.XNNDatatypeFp32)
+		dst = b.temp([]sym.Expr{shape[0], sym.Const(1), shape[1], shape[2]}, b.float())
 	}
 	b.node(write(xnnpack.XNNPooling2D{
 		PaddingTop: uint32(p.before[0]), PaddingLeft: uint32(p.before[1]), PaddingBottom: uint32(p.after[0]), PaddingRight: uint32(p.after[1]),
@@ -202,7 +202,7 @@ func adaptiveAvgPool(m *match) emit {
 				return
 			}
 			s := innermost(out.Type.Shape)
-			t := b.temp([]sym.Expr{s[0], s[2]}, xnnpack.XNNDatatypeFp32)
+			t := b.temp([]sym.Expr{s[0], s[2]}, b.float())
 			b.node(nodePool(xnnpack.XNNUnary{InputID: in, OutputID: t}))
 			b.reshapeTo(t, b.outNHWC(out))
 		}

@@ -101,6 +101,9 @@ func quantizeStatic(m *match) emit {
 	if !m.held(m.in(0)) || !m.heldBytes(m.n.Out()) {
 		return nil
 	}
+	if m.in(0).Type.DType != ops.Float32 {
+		return m.no("numbers of %s quantized", m.in(0).Type.DType)
+	}
 	return func(b *builder) { b.map1(b.convert) }
 }
 
@@ -280,7 +283,7 @@ func (b *builder) floatLinear(x uint32, w *quantWeight, bias *ir.Value) {
 		b.bound(b.node(n))
 		return
 	}
-	n.OutputID = b.temp(b.n.Out().Type.Shape, xnnpack.XNNDatatypeFp32)
+	n.OutputID = b.temp(b.n.Out().Type.Shape, b.float())
 	b.node(n)
 	b.bound(b.node(nodeAdd(xnnpack.XNNBinary{Input1ID: n.OutputID, Input2ID: b.in(bias), OutputID: b.fuse()})))
 }
@@ -321,7 +324,7 @@ func (b *builder) quantLinear(x uint32, w *quantWeight, bias *ir.Value) {
 		return
 	}
 	shape := b.n.Out().Type.Shape
-	first, second := b.temp(shape, xnnpack.XNNDatatypeFp32), b.temp(shape, xnnpack.XNNDatatypeFp32)
+	first, second := b.temp(shape, b.float()), b.temp(shape, b.float())
 	n.OutputID = first
 	b.node(n)
 	b.node(&xnnpack.XNNFullyConnected{Input1ID: x, FilterID: b.groupWeight(w, fine), BiasID: noValue, OutputID: second})

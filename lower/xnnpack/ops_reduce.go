@@ -10,13 +10,13 @@ import (
 )
 
 var reduceRules = map[ops.ID]rule{
-	ops.AtenMeanDefault:   mean(true),
-	ops.AtenMeanDim:       mean(true),
-	ops.AtenSumDefault:    mean(false),
-	ops.AtenSumDimIntList: mean(false),
-	ops.AtenVarCorrection: variance,
-	ops.AtenVarDim:        variance,
-	ops.AtenAmaxDefault:   amax,
+	ops.AtenMeanDefault:   wide(mean(true)),
+	ops.AtenMeanDim:       wide(mean(true)),
+	ops.AtenSumDefault:    wide(mean(false)),
+	ops.AtenSumDimIntList: wide(mean(false)),
+	ops.AtenVarCorrection: wide(variance),
+	ops.AtenVarDim:        wide(variance),
+	ops.AtenAmaxDefault:   wide(amax),
 }
 
 // axes are the dimensions that a reduction runs over, in order; all where none are given.
@@ -112,7 +112,7 @@ func mean(isMean bool) rule {
 		}
 		return func(b *builder) {
 			x := b.reshaped(b.in(b.n.In(0)), middle...)
-			t := b.temp([]sym.Expr{before, after}, xnnpack.XNNDatatypeFp32)
+			t := b.temp([]sym.Expr{before, after}, b.float())
 			b.node(nodePool(xnnpack.XNNUnary{InputID: x, OutputID: t}))
 			if !isMean {
 				t = b.binary(nodeMultiply, t, b.scalar(float64(count)), b.like(t))
@@ -196,7 +196,7 @@ func amax(m *match) emit {
 			kept[d] = sym.Const(1)
 		}
 		in := b.inNHWC(x)
-		t := b.temp(innermost(kept), xnnpack.XNNDatatypeFp32)
+		t := b.temp(innermost(kept), b.float())
 		b.node(pooled(xnnpack.XNNPooling2D{
 			PoolingHeight: uint32(p.kernel[0]), PoolingWidth: uint32(p.kernel[1]), StrideHeight: uint32(p.stride[0]), StrideWidth: uint32(p.stride[1]),
 			DilationHeight: 1, DilationWidth: 1, InputID: in, OutputID: t, Flags: flagKeepDims,

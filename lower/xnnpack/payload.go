@@ -44,6 +44,10 @@ type builder struct {
 	consts map[string]uint32 // constant values by key and form
 	// fused are nodes whose work is part of another's.
 	fused map[*ir.Node]bool
+	// wide tells that float16 is seen as float32: what the node at hand reads is converted, and what it writes, narrow, back.
+	wide    bool
+	narrow  []narrowed
+	widened map[uint32]uint32
 	// dynamic are values quantized when the program runs, by what they are made of.
 	dynamic map[uint32]uint32
 }
@@ -60,7 +64,7 @@ func newBuilder(g *ir.Graph) *builder {
 		g: g, payload: &xnnpayload.Payload{Graph: &xnnpack.XNNGraph{Version: "0", ConstantData: []*xnnpack.ConstantDataOffset{{}}}},
 		keys: map[string]uint32{}, inputs: map[*ir.Value]uint32{}, outputs: map[*ir.Value]uint32{},
 		plain: map[*ir.Value]uint32{}, nhwc: map[*ir.Value]uint32{}, later: map[*ir.Value]func(){}, consts: map[string]uint32{},
-		fused: map[*ir.Node]bool{}, dynamic: map[uint32]uint32{},
+		fused: map[*ir.Node]bool{}, dynamic: map[uint32]uint32{}, widened: map[uint32]uint32{},
 	}
 	return b
 }
@@ -213,6 +217,12 @@ func (b *builder) node(u xnnpack.XNodeUnion) *xnnpack.XNode {
 
 // in is the value of v as torch has it.
 func (b *builder) in(v *ir.Value) uint32 {
+	if b.wide && isHalf(v.Type) {
+		if in := partition.Weight(v); in != nil {
+			return b.weight(in, nil)
+		}
+		return b.widen(v, b.in)
+	}
 	if id, ok := b.find(b.plain, v); ok {
 		return id
 	}
@@ -234,10 +244,10 @@ func (b *builder) in(v *ir.Value) uint32 {
 func (b *builder) find(m map[*ir.Value]uint32, v *ir.Value) (uint32, bool) {
 	if f := b.later[v]; f != nil {
 		delete(b.later, v)
-		at := b.n
-		b.n = v.Def
+		at, wide := b.n, b.wide
+		b.n, b.wide = v.Def, false
 		f()
-		b.n = at
+		b.n, b.wide = at, wide
 	}
 	id, ok := m[v]
 	return id, ok
@@ -248,6 +258,9 @@ func (b *builder) out(i int) uint32 { return b.outOf(b.n.Outs[i]) }
 
 // outOf declares v, in the memory of the call where the region gives it out.
 func (b *builder) outOf(v *ir.Value) uint32 {
+	if b.wide && isHalf(v.Type) {
+		return b.widenOut(v, v.Type.Shape, b.outOf)
+	}
 	external, flags := uint32(xnnpayload.InvalidID), uint32(0)
 	if e, ok := b.outputs[v]; ok {
 		external, flags = e, flagOutput

@@ -9,9 +9,12 @@ import (
 	"math"
 	"os"
 
+	"github.com/x448/float16"
+
 	"github.com/lathe-ml/lathe/codegen/fb/xnnpack"
 	"github.com/lathe-ml/lathe/codegen/xnnpayload"
 	"github.com/lathe-ml/lathe/ir"
+	"github.com/lathe-ml/lathe/ops"
 	"github.com/lathe-ml/lathe/partition"
 )
 
@@ -80,6 +83,9 @@ func (s gathered) Bytes() ([]byte, error) { return s.d.Compact() }
 // weight is the constant value of a parameter, buffer or constant.
 func (b *builder) weight(in *ir.Input, f *form) uint32 {
 	d, key := shaped(in, f)
+	if b.wide && d.DType == ops.Float16 {
+		return b.constant("f32 "+key, d.Sizes, xnnpack.XNNDatatypeFp32, func() partition.Blob { return widened(d) })
+	}
 	return b.constant(key, d.Sizes, datatype(d.DType), func() partition.Blob { return dataBlob(d) })
 }
 
@@ -109,7 +115,18 @@ func (b *builder) packed(key string, sizes []int64, d xnnpack.XNNDatatype, data 
 // packedWeight is a weight for a node that packs it.
 func (b *builder) packedWeight(in *ir.Input, f *form) uint32 {
 	d, key := shaped(in, f)
+	if b.wide && d.DType == ops.Float16 {
+		return b.packed("f32 "+key, d.Sizes, xnnpack.XNNDatatypeFp32, func() partition.Blob { return widened(d) })
+	}
 	return b.packed(key, d.Sizes, datatype(d.DType), func() partition.Blob { return dataBlob(d) })
+}
+
+// packedAsIs is a weight for a node that packs it, in the type that it has.
+func (b *builder) packedAsIs(in *ir.Input) uint32 {
+	wide := b.wide
+	defer func() { b.wide = wide }()
+	b.wide = false
+	return b.packedWeight(in, nil)
 }
 
 // data is the index of named data.
@@ -131,17 +148,12 @@ func (b *builder) data(key string, data func() partition.Blob) uint32 {
 // dataAlign is what the delegate expects of constant data, in bytes.
 const dataAlign = 16
 
-// floats is a constant of numbers known here.
-func (b *builder) floats(sizes []int64, fs ...float32) uint32 {
-	raw := make([]byte, 0, 4*len(fs))
-	for _, f := range fs {
-		raw = binary.LittleEndian.AppendUint32(raw, math.Float32bits(f))
-	}
-	return b.constant(contentKey(raw), sizes, xnnpack.XNNDatatypeFp32, func() partition.Blob { return memBlob(raw) })
+// scalar is a constant without dimensions, of the type that the node at hand computes in.
+func (b *builder) scalar(f float64) uint32 {
+	d := b.float()
+	raw := memBlob(numberBytes([]float32{float32(f)}, d))
+	return b.constant(contentKey(raw), nil, d, func() partition.Blob { return raw })
 }
-
-// scalar is a constant without dimensions.
-func (b *builder) scalar(f float64) uint32 { return b.floats(nil, float32(f)) }
 
 func rowMajor(sizes []int64) []int64 {
 	s := make([]int64, len(sizes))
@@ -233,11 +245,18 @@ func (b *madeBlob) WriteTo(w io.Writer) (int64, error) {
 	return int64(n), err
 }
 
-// readFloats gives the elements of a float32 tensor.
+// readFloats gives the elements of a tensor of float32 or float16.
 func readFloats(d *ir.Data) ([]float32, error) {
 	p, err := d.Compact()
 	if err != nil {
 		return nil, err
+	}
+	if d.DType == ops.Float16 {
+		fs := make([]float32, len(p)/2)
+		for i := range fs {
+			fs[i] = float16.Frombits(binary.LittleEndian.Uint16(p[2*i:])).Float32()
+		}
+		return fs, nil
 	}
 	fs := make([]float32, len(p)/4)
 	for i := range fs {
