@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/lathe-ml/lathe/codegen/pte"
 	"github.com/lathe-ml/lathe/ir"
@@ -714,15 +715,16 @@ func (m *method) viewSize(shape []sym.Expr) int32 {
 	l := make(pte.IntList, len(shape))
 	left := -1
 	cost := 0
+	empty := slices.ContainsFunc(shape, func(e sym.Expr) bool { return e.IsConstValue(0) })
 	for i, e := range shape {
-		if _, ok := e.IsConst(); ok {
+		if _, ok := e.IsConst(); ok || empty { // the kernel infers no size of a tensor without elements
 			continue
 		}
 		if c := len(e.String()); c > cost && !m.known(e) {
 			left, cost = i, c
 		}
 	}
-	if left < 0 {
+	if left < 0 && !empty {
 		for i, e := range shape {
 			if _, ok := e.IsConst(); !ok {
 				left = i

@@ -313,6 +313,18 @@ graph @forward(%x: f32[s0, 2] user) -> (%1, %2) {
 		},
 	},
 	{
+		name: "a view without elements", // as of no register tokens, for a batch of any size
+		ir: `sym s0 in [1, 6] hint 2
+graph @forward(%x: f32[s0, 2] user, %e: f32[s0, 0] user) -> (%2) {
+  %1 = aten.view.default(%e, size=[s0, 0, 2]) : f32[s0, 0, 2]
+  %3 = aten.view.default(%x, size=[s0, 1, 2]) : f32[s0, 1, 2]
+  %2 = aten.cat.default([%1, %3], dim=1)      : f32[s0, 1, 2]
+}`,
+		calls: []call{
+			{[]etrt.Value{f32([]int64{2, 2}, 1, 2, 3, 4), f32([]int64{2, 0})}, "float32[2 1 2](1 2 3 4)"},
+		},
+	},
+	{
 		name: "arithmetic on sizes",
 		ir: `sym s0 in [0, 20] hint 3
 sym s1 in [1, 20] hint 3
