@@ -161,7 +161,7 @@ func Compile(ctx context.Context, o Options) (*Report, error) {
 			rep.Notes = append(rep.Notes, "method "+m.Name+": "+n)
 		}
 		for _, a := range m.Assumed {
-			rep.Notes = append(rep.Notes, fmt.Sprintf("method %s: size %s has no bound; memory is planned for up to %d (--dim %s=1..MAX says another)", m.Name, a.Symbol, a.Max, a.Symbol))
+			rep.Notes = append(rep.Notes, fmt.Sprintf("method %s: size %s has no bound; memory is planned for up to %s (--dim %s=1..MAX says another)", m.Name, a.Symbol, planned(a, m.Assumed), a.Symbol))
 		}
 	}
 	var opts pte.Options
@@ -175,6 +175,17 @@ func Compile(ctx context.Context, o Options) (*Report, error) {
 		rep.Bytes = st.Size()
 	}
 	return rep, nil
+}
+
+// planned says how large a size without a bound may be.
+func planned(a program.AssumedBound, all []program.AssumedBound) string {
+	switch {
+	case len(all) == 1:
+		return fmt.Sprint(a.Alone)
+	case a.Alone > a.Max:
+		return fmt.Sprintf("%d, or %d alone", a.Max, a.Alone)
+	}
+	return fmt.Sprint(a.Max)
 }
 
 // Transform runs the passes that the options name over the inputs' programs, none without Options.Pipeline, and gives

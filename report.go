@@ -56,6 +56,9 @@ func (r *Report) file() *reportFile {
 				rm.Assumed = map[string]int{}
 			}
 			rm.Assumed[a.Symbol] = int(a.Max)
+			if len(m.Assumed) == 1 {
+				rm.Assumed[a.Symbol] = int(a.Alone)
+			}
 		}
 		f.Methods = append(f.Methods, rm)
 	}

@@ -216,6 +216,7 @@ func (m *method) newTensorLike(t *tensor) *tensor {
 	x.index = m.add(&meta)
 	m.byIndex[x.index] = x
 	x.buf.size, _ = meta.NBytes()
+	x.exported, x.buf.exported = t.exported, t.exported
 	return x
 }
 

@@ -221,35 +221,3 @@ func (m *method) symbol(name string) int32 {
 	}
 	return x
 }
-
-// upper is the most that e can be, and whether it can be anything else. Sizes that the program leaves without a bound get
-// one from the size seen at export, with room: the runtime has to know at load how much memory to keep.
-func (m *method) upper(e sym.Expr) (most int64, dynamic bool) {
-	if k, ok := e.IsConst(); ok {
-		return k, false
-	}
-	r := m.g.Syms.Range(e)
-	if r.Min == r.Max {
-		return r.Max, false
-	}
-	bounded := sym.Bounds(e, m.bound)
-	return min(r.Max, bounded.Max), true
-}
-
-// A size without a bound may be three quarters larger than at export. Memory for the bound is kept from load on, whatever
-// the calls, so that more room costs everybody; whoever needs it says so with a bound.
-const roomNum, roomDen = 7, 4
-
-func (m *method) bound(name string) sym.Range {
-	r := m.g.Syms.SymRange(name)
-	if r.HasMax() {
-		return r
-	}
-	s, ok := m.g.Syms.Get(name)
-	if !ok || !s.HasHint {
-		return r
-	}
-	r.Max = max(s.Hint*roomNum/roomDen, r.Min)
-	m.assumed[name] = r.Max
-	return r
-}

@@ -38,6 +38,8 @@ type MethodReport struct {
 	Instructions int
 	// Planned is the bytes of planned memory, Peak the most bytes needed at one time.
 	Planned, Peak int64
+	// Exported is the bytes that a plan for the sizes at export alone would take; as Planned where all sizes have bounds.
+	Exported int64
 	// Kernels counts the calls by operator.
 	Kernels map[string]int
 	// Assumed are sizes without a bound in the program and the bound that memory was planned for.
@@ -49,7 +51,11 @@ type MethodReport struct {
 // AssumedBound is a bound that the program did not state.
 type AssumedBound struct {
 	Symbol string
-	Max    int64
+	// Max is the size that memory is planned for when all sizes without a bound are as large, Alone that when the others
+	// are as at export.
+	Max, Alone int64
+	// Exported is the size at export.
+	Exported int64
 }
 
 // Lower makes a program of p's graphs. Errors are ir.Diags, all that there are.
@@ -173,11 +179,13 @@ type method struct {
 	// places are the tensors of inputs as the caller or the state has them, whatever their layout.
 	places    map[*ir.Input]*tensor
 	delegates map[*partition.Lowered]int32
-	assumed   map[string]int64
+	rooms     *rooms
 	pinned    []string
 	at        *ir.Node // what is being lowered, for diagnostics
 	diags     ir.Diags
 	peak      int64
+	// exported is the bytes planned for the sizes at export.
+	exported int64
 }
 
 // tensor is a tensor value of the plan.
@@ -190,8 +198,8 @@ type tensor struct {
 	// data is a constant's contents and name what the model calls it.
 	data *ir.Data
 	name string
-	// exprs is the shape, for tensors whose sizes vary.
-	exprs []sym.Expr
+	// exported is the bytes of a planned tensor at the sizes of the export.
+	exported int64
 }
 
 func newMethod(l *lowering, g *ir.Graph) *method {
@@ -203,7 +211,7 @@ func newMethod(l *lowering, g *ir.Graph) *method {
 		tensors: map[*ir.Value]*tensor{}, byIndex: map[int32]*tensor{}, scalars: map[*ir.Value]int32{},
 		results: map[*ir.Value]*tensor{}, scopes: []scope{{}}, binds: g.Bindings(), written: map[*ir.Input]bool{},
 		places: map[*ir.Input]*tensor{}, delegates: map[*partition.Lowered]int32{},
-		assumed: map[string]int64{},
+		rooms: newRooms(g.Syms),
 	}
 }
 
@@ -356,10 +364,10 @@ func (m *method) newTensor(t ir.Type, buf *buffer) *tensor {
 
 func (m *method) newTensorAt(t ir.Type, buf *buffer, off int64) *tensor {
 	meta := &pte.Tensor{Type: scalarTypes[t.DType]}
-	for i, e := range t.Shape {
-		size, dynamic := m.upper(e)
+	sizes, dynamic := m.rooms.upper(t.Shape)
+	for i, size := range sizes {
 		if size < 0 || size > upperLimit {
-			names := sym.Symbols(e)
+			names := sym.Symbols(t.Shape[i])
 			try := ""
 			if len(names) > 0 {
 				try = fmt.Sprintf("give it a bound: --dim %s=1..128, or torch.export.Dim(min=, max=), or torch._check in the model", names[0])
@@ -369,11 +377,11 @@ func (m *method) newTensorAt(t ir.Type, buf *buffer, off int64) *tensor {
 		}
 		meta.Sizes = append(meta.Sizes, int32(size))
 		meta.DimOrder = append(meta.DimOrder, uint8(i))
-		if dynamic {
-			meta.Dynamism = pte.DynamicBound
-		}
 	}
-	x := &tensor{meta: meta, buf: buf, off: off, exprs: t.Shape}
+	if dynamic {
+		meta.Dynamism = pte.DynamicBound
+	}
+	x := &tensor{meta: meta, buf: buf, off: off}
 	x.index = m.add(meta)
 	m.byIndex[x.index] = x
 	if buf != nil {
@@ -382,6 +390,11 @@ func (m *method) newTensorAt(t ir.Type, buf *buffer, off int64) *tensor {
 			m.failf("size", "", "%v", err)
 		}
 		buf.size = max(buf.size, off+n)
+		x.exported = n
+		if dynamic {
+			x.exported = product(m.rooms.exported(t.Shape)) * t.DType.Size()
+		}
+		buf.exported = max(buf.exported, off+x.exported)
 	}
 	return x
 }
@@ -786,9 +799,10 @@ func (m *method) report() MethodReport {
 	for _, n := range m.plan.BufferSizes {
 		r.Planned += n
 	}
+	r.Exported = min(m.exported+m.sharedSize, r.Planned)
 	for _, s := range m.g.Syms.All() {
-		if k, ok := m.assumed[s.Name]; ok {
-			r.Assumed = append(r.Assumed, AssumedBound{s.Name, k})
+		if a := m.rooms.free[s.Name]; a != nil {
+			r.Assumed = append(r.Assumed, *a)
 		}
 	}
 	return r

@@ -15,7 +15,9 @@ const align = 16
 // buffer is a run of planned memory that one or more tensors share, and when it is needed: from instruction first to
 // instruction last, both included.
 type buffer struct {
-	size        int64
+	size int64
+	// exported is the bytes needed at the sizes of the export.
+	exported    int64
 	first, last int
 	offset      int64
 	memory      uint32

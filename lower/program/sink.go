@@ -179,13 +179,11 @@ func (s *sinker) bytes(v *ir.Value) int64 {
 	if !v.Type.IsTensor() || v.Input != nil && v.Input.Kind != ir.InputUser && v.Input.Kind != ir.InputOperand {
 		return 0
 	}
-	n := v.Type.DType.Size()
-	for _, e := range v.Type.Shape {
-		k, _ := s.m.upper(e)
-		if k <= 0 || k > upperLimit {
+	sizes, _ := s.m.rooms.upper(v.Type.Shape)
+	for _, k := range sizes {
+		if k > upperLimit {
 			return 0
 		}
-		n *= k
 	}
-	return n
+	return product(sizes) * v.Type.DType.Size()
 }

@@ -89,6 +89,10 @@ func init() {
 	elementwise["_softmax"] = true
 }
 
+// elementwiseFirst are kernels of several results that read of their first argument only the element of the first result
+// that they are about to write; the other results are of their own.
+var elementwiseFirst = map[string]bool{"_native_batch_norm_legit_no_training": true}
+
 // copiesFirst are kernels that begin by copying their first argument to the result.
 var copiesFirst = map[string]bool{
 	"index_put": true, "slice_scatter": true, "select_scatter": true, "scatter": true, "scatter_add": true, "masked_scatter": true,
@@ -96,12 +100,17 @@ var copiesFirst = map[string]bool{
 
 const manyUses = 64
 
-// reuse gives an element-wise node's result the memory of an operand that nobody wants after it.
+// reuse gives an element-wise node's first result the memory of an operand that nobody wants after it.
 func (m *method) reuse(n *ir.Node, p *plan) {
-	if !elementwise[p.kernel.Schema.Base] || len(n.Outs) != 1 || m.results[n.Out()] != nil {
+	switch base := p.kernel.Schema.Base; {
+	case elementwise[base] && len(n.Outs) == 1, elementwiseFirst[base]:
+	default:
 		return
 	}
-	out := n.Out()
+	out := n.Outs[0]
+	if m.results[out] != nil {
+		return
+	}
 next:
 	for v := range n.Inputs() {
 		t := m.tensors[v]
@@ -251,7 +260,14 @@ func (m *method) place() {
 		}
 	}
 	total := planMemory(roots)
-	m.peak = peak(roots)
+	m.peak, m.exported = peak(roots), total
+	if len(m.rooms.free) > 0 {
+		small := make([]*buffer, len(roots))
+		for i, b := range roots {
+			small[i] = &buffer{size: b.exported, first: b.first, last: b.last}
+		}
+		m.exported = planMemory(small)
+	}
 	any := false
 	for i := range m.plan.Values {
 		x, ok := m.byIndex[int32(i)]

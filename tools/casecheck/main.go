@@ -323,10 +323,11 @@ func figures(dir, backend string, rep *lathe.Report) (text string, worse bool) {
 	if !ok {
 		return "", false
 	}
-	var planned, officialPlanned int64
+	var planned, exported, officialPlanned int64
 	instructions := 0
 	for _, m := range rep.Methods {
 		planned += m.Planned
+		exported += m.Exported
 		instructions += m.Instructions
 	}
 	for _, n := range o.Planned {
@@ -334,7 +335,11 @@ func figures(dir, backend string, rep *lathe.Report) (text string, worse bool) {
 	}
 	if officialPlanned > 0 {
 		text += fmt.Sprintf(" planned %d of %d,", planned, officialPlanned)
-		worse = planned > officialPlanned
+		// Where sizes have no bound, the official plan holds what was exported and nothing larger.
+		if exported < planned {
+			text += fmt.Sprintf(" %d for the sizes at export,", exported)
+		}
+		worse = exported > officialPlanned
 	}
 	if o.Instructions > 0 {
 		text += fmt.Sprintf(" instructions %d of %d,", instructions, o.Instructions)

@@ -73,16 +73,19 @@ func (t *tensor) bound() []int64 {
 	return b
 }
 
-// resize gives the tensor another shape, as far as its kind allows.
+// resize gives the tensor another shape, as far as its kind allows. Like the runtime it holds bounded tensors to the number
+// of their elements, not to each size.
 func (t *tensor) resize(shape []int64) error {
 	bound := t.bound()
 	if len(shape) != len(bound) {
 		return fmt.Errorf("rank %d becomes %d", len(bound), len(shape))
 	}
+	n, most := int64(1), int64(1)
 	for i := range shape {
-		if shape[i] != bound[i] && t.spec.Dynamism == pte.Static || shape[i] > bound[i] && t.spec.Dynamism == pte.DynamicBound {
-			return fmt.Errorf("%s tensor of shape %v cannot become %v", t.spec.Dynamism, bound, shape)
-		}
+		n, most = n*shape[i], most*bound[i]
+	}
+	if t.spec.Dynamism == pte.Static && !slices.Equal(shape, bound) || t.spec.Dynamism == pte.DynamicBound && n > most {
+		return fmt.Errorf("%s tensor of shape %v cannot become %v", t.spec.Dynamism, bound, shape)
 	}
 	t.shape = slices.Clone(shape)
 	return nil
