@@ -399,7 +399,7 @@ func (o Evaluation) inputs(g *ir.Graph, call int) ([]interp.Value, error) {
 	for i, u := range g.UserInputs() {
 		t := u.Value.Type
 		if u.HasFixed {
-			in = append(in, fixedValue(u.Fixed))
+			in = append(in, interp.ConstValue(u.Fixed))
 			continue
 		}
 		switch t.Kind {
@@ -440,24 +440,6 @@ func (o Evaluation) inputs(g *ir.Graph, call int) ([]interp.Value, error) {
 		}
 	}
 	return in, nil
-}
-
-func fixedValue(a ir.Arg) interp.Value {
-	switch a.Kind() {
-	case ir.ArgInt:
-		k, _ := a.Int()
-		return k
-	case ir.ArgFloat:
-		f, _ := a.Float()
-		return f
-	case ir.ArgBool:
-		b, _ := a.Bool()
-		return b
-	case ir.ArgStr:
-		s, _ := a.Str()
-		return s
-	}
-	return nil
 }
 
 // within moves numbers into [lo, hi).

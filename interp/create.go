@@ -279,7 +279,7 @@ func evalWindow(c *Call) ([]Value, error) {
 // evalComplex makes complex numbers from two real tensors: complex, polar.
 func evalComplex(c *Call) ([]Value, error) {
 	a, b := c.T(0), c.T(1)
-	d := toComplex(promoteTypes(a.DType, b.DType))
+	d := promoteTypes(a.DType, b.DType).ToComplex()
 	x, y, sizes := pair(a, b)
 	f := func(p, q float64) complex128 { return complex(p, q) }
 	if c.base() == "polar" {
@@ -292,7 +292,7 @@ func evalComplex(c *Call) ([]Value, error) {
 func evalAngle(c *Call) ([]Value, error) {
 	t := c.T(0)
 	if t.DType.IsComplex() {
-		return one(fromFloats(toReal(t.DType), t.Sizes, mapSlice(t.complexes(), func(z complex128) float64 { return math.Atan2(imag(z), real(z)) })))
+		return one(fromFloats(t.DType.ToReal(), t.Sizes, mapSlice(t.complexes(), func(z complex128) float64 { return math.Atan2(imag(z), real(z)) })))
 	}
 	return one(mapFloats(t, floatType(t.DType), func(x float64) float64 {
 		switch {

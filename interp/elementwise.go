@@ -207,7 +207,7 @@ func evalUnary(c *Call) ([]Value, error) {
 			return one(fromComplexes(t.DType, t.Sizes, mapSlice(t.complexes(), u.z)))
 		}
 		if c.pure() == "abs" {
-			return one(fromFloats(toReal(t.DType), t.Sizes, mapSlice(t.complexes(), cmplx.Abs)))
+			return one(fromFloats(t.DType.ToReal(), t.Sizes, mapSlice(t.complexes(), cmplx.Abs)))
 		}
 	}
 	fail("%s has no meaning for %s", c.pure(), t.DType)

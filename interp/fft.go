@@ -144,7 +144,7 @@ func complexTransform(t *Tensor, ds []int, inverse bool, scale float64) *Tensor 
 			v[i] *= complex(scale, 0)
 		}
 	}
-	return fromComplexes(toComplex(floatType(t.DType)), t.Sizes, v)
+	return fromComplexes(floatType(t.DType).ToComplex(), t.Sizes, v)
 }
 
 // hermitian completes the half of a spectrum that a real transform stores, to n points.
@@ -248,7 +248,7 @@ func evalFft(c *Call) ([]Value, error) {
 		if n < 1 {
 			fail("a transform of %d points", n)
 		}
-		d := toReal(toComplex(floatType(t.DType)))
+		d := floatType(t.DType).ToComplex().ToReal()
 		points := float64(n)
 		for i, k := range ds[:len(ds)-1] {
 			if sizes != nil && sizes[i] != -1 {
@@ -303,7 +303,7 @@ func evalFftRaw(c *Call) ([]Value, error) {
 		}
 		return one(o)
 	}
-	d := toReal(t.DType)
+	d := t.DType.ToReal()
 	x := complexTransform(cast(t, ops.Complex128), ds[:len(ds)-1], true, scale)
 	return one(realPart(complexTransform(hermitian(x, last, n), []int{last}, true, 1), d))
 }
@@ -418,7 +418,7 @@ func evalStft(c *Call) ([]Value, error) {
 	if single {
 		sizes = sizes[1:]
 	}
-	o := fromComplexes(toComplex(floatType(t.DType)), sizes, out)
+	o := fromComplexes(floatType(t.DType).ToComplex(), sizes, out)
 	if i := c.index("return_complex"); i >= 0 && c.has(i) && !c.Bool(i) {
 		return one(asReal(o))
 	}
@@ -496,5 +496,5 @@ func evalIstft(c *Call) ([]Value, error) {
 	if single {
 		sizes = sizes[1:]
 	}
-	return one(fromFloats(toReal(t.DType), sizes, out))
+	return one(fromFloats(t.DType.ToReal(), sizes, out))
 }

@@ -25,5 +25,5 @@ func Constant(a ir.Arg) Value {
 		re, im, _ := a.Complex()
 		return complex(re, im)
 	}
-	return constValue(a)
+	return ConstValue(a)
 }

@@ -24,7 +24,7 @@ func promoteTypes(a, b DType) DType {
 	}
 	switch {
 	case ca == classComplex && cb == classFloat:
-		return max(a, toComplex(b))
+		return max(a, b.ToComplex())
 	case ca == classComplex && cb == classComplex:
 		return max(a, b)
 	case ca != cb:
@@ -49,31 +49,6 @@ func promoteTypes(a, b DType) DType {
 		return o
 	}
 	return max(a, b)
-}
-
-func toComplex(d DType) DType {
-	switch d {
-	case ops.Float16:
-		return ops.ComplexHalf
-	case ops.Float64:
-		return ops.Complex128
-	case ops.ComplexHalf, ops.Complex64, ops.Complex128:
-		return d
-	}
-	return ops.Complex64
-}
-
-// toReal is the dtype of a complex number's parts.
-func toReal(d DType) DType {
-	switch d {
-	case ops.ComplexHalf:
-		return ops.Float16
-	case ops.Complex64:
-		return ops.Float32
-	case ops.Complex128:
-		return ops.Float64
-	}
-	return d
 }
 
 // numberType is the dtype of a Python number by itself.
@@ -134,7 +109,7 @@ func combine(higher, lower DType) DType {
 		return higher
 	case higher.IsFloat():
 		if lower.IsComplex() {
-			return toComplex(higher)
+			return higher.ToComplex()
 		}
 		return higher
 	case higher == ops.Bool || lower.IsFloat() || lower.IsComplex():

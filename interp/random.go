@@ -177,7 +177,7 @@ func evalRandom(c *Call) ([]Value, error) {
 		n := numel(sizes)
 		if d.IsComplex() {
 			v, parts := make([]complex128, n), make([]float64, 2*n)
-			r.normals(parts, toReal(d))
+			r.normals(parts, d.ToReal())
 			for i := range v {
 				v[i] = complex(parts[2*i]*math.Sqrt(0.5), parts[2*i+1]*math.Sqrt(0.5))
 			}

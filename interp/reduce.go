@@ -234,7 +234,7 @@ func evalVar(c *Call) ([]Value, error) {
 			}
 			v[i] = finish(v[i], float64(r.inner))
 		}
-		outV, outM = fromFloats(toReal(t.DType), r.sizes, v), fromComplexes(t.DType, r.sizes, zm)
+		outV, outM = fromFloats(t.DType.ToReal(), r.sizes, v), fromComplexes(t.DType, r.sizes, zm)
 	} else {
 		if classOf(t.DType) == classInt {
 			fail("%s has no meaning for %s", c.base(), t.DType)
@@ -462,7 +462,7 @@ func evalNorm(c *Call) ([]Value, error) {
 		x, y := c.T(0), c.T(1)
 		d := resultType(x, y)
 		t = binaries["sub"].apply(x, y, d)
-		return one(vectorNorm(t, c.floatOr(2, 2), dims(nil, t.Rank()), false, toReal(d)))
+		return one(vectorNorm(t, c.floatOr(2, 2), dims(nil, t.Rank()), false, d.ToReal()))
 	}
 	p := 2.0
 	for _, name := range []string{"ord", "p"} {
@@ -471,17 +471,17 @@ func evalNorm(c *Call) ([]Value, error) {
 		}
 	}
 	in, keep := c.reduced(t)
-	d := c.dtypeOr(c.index("dtype"), toReal(t.DType))
+	d := c.dtypeOr(c.index("dtype"), t.DType.ToReal())
 	if classOf(d) == classInt {
 		fail("%s has no meaning for %s", c.base(), d)
 	}
-	return one(vectorNorm(t, p, in, keep, toReal(d)))
+	return one(vectorNorm(t, p, in, keep, d.ToReal()))
 }
 
 // evalMatrixNorm computes norms of matrices: Frobenius, nuclear and operator norms.
 func evalMatrixNorm(c *Call) ([]Value, error) {
 	t := c.T(0)
-	d := toReal(c.dtypeOr(c.index("dtype"), t.DType))
+	d := c.dtypeOr(c.index("dtype"), t.DType).ToReal()
 	ds := []int64{-2, -1}
 	if i := c.index("dim"); c.has(i) {
 		ds = c.Ints(i)

@@ -273,7 +273,7 @@ func (r *run) bindInputs(users []*ir.Input, given []Value) error {
 	}
 	for i, in := range users {
 		if in.HasFixed {
-			if want := constValue(in.Fixed); !sameScalar(want, given[i]) {
+			if want := ConstValue(in.Fixed); !sameScalar(want, given[i]) {
 				bad(i, "is %s, the program was exported for %v", show(given[i]), show(want))
 			}
 			continue
@@ -439,7 +439,8 @@ func show(v Value) string {
 	return fmt.Sprint(v)
 }
 
-func constValue(a ir.Arg) Value {
+// ConstValue is a constant argument as the interpreter's value: int64, float64, bool, string, or nil for None.
+func ConstValue(a ir.Arg) Value {
 	switch a.Kind() {
 	case ir.ArgInt:
 		k, _ := a.Int()
@@ -711,5 +712,5 @@ func (r *run) value(a ir.Arg, env map[*ir.Value]Value) (Value, error) {
 		}
 		return l, nil
 	}
-	return constValue(a), nil
+	return ConstValue(a), nil
 }

@@ -681,7 +681,7 @@ func evalViewAsReal(c *Call) ([]Value, error) {
 
 func asReal(t *Tensor) *Tensor {
 	v := alias(t)
-	v.DType = toReal(t.DType)
+	v.DType = t.DType.ToReal()
 	v.Sizes, v.Strides = append(slices.Clone(t.Sizes), 2), append(slices.Clone(t.Strides), 1)
 	for i := range t.Strides {
 		v.Strides[i] *= 2
@@ -697,7 +697,7 @@ func evalViewAsComplex(c *Call) ([]Value, error) {
 	if last < 0 || t.Sizes[last] != 2 {
 		fail("view_as_complex of shape %v, whose last dimension is not 2", t.Sizes)
 	}
-	if toReal(toComplex(t.DType)) != t.DType || classOf(t.DType) != classFloat {
+	if t.DType.ToComplex().ToReal() != t.DType || classOf(t.DType) != classFloat {
 		fail("view_as_complex of %s", t.DType)
 	}
 	ok := t.Strides[last] == 1 && t.Offset%2 == 0
@@ -708,7 +708,7 @@ func evalViewAsComplex(c *Call) ([]Value, error) {
 		t = compactCopy(t)
 	}
 	v := alias(t)
-	v.DType = toComplex(t.DType)
+	v.DType = t.DType.ToComplex()
 	v.Sizes, v.Strides = slices.Clone(t.Sizes[:last]), slices.Clone(t.Strides[:last])
 	for i := range v.Strides {
 		v.Strides[i] /= 2

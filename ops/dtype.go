@@ -90,6 +90,33 @@ func (d DType) IsFloat() bool {
 // IsComplex tells complex types.
 func (d DType) IsComplex() bool { return d >= ComplexHalf && d <= Complex128 }
 
+// ToComplex is the complex dtype whose parts have dtype d; a complex dtype is its own. Like torch, complex64 for
+// dtypes that are no floats, bfloat16 included.
+func (d DType) ToComplex() DType {
+	switch d {
+	case Float16:
+		return ComplexHalf
+	case Float64:
+		return Complex128
+	case ComplexHalf, Complex64, Complex128:
+		return d
+	}
+	return Complex64
+}
+
+// ToReal is the dtype of a complex dtype's parts; others are their own.
+func (d DType) ToReal() DType {
+	switch d {
+	case ComplexHalf:
+		return Float16
+	case Complex64:
+		return Float32
+	case Complex128:
+		return Float64
+	}
+	return d
+}
+
 // IsInt tells integer types; Bool is none.
 func (d DType) IsInt() bool { return d >= Uint8 && d <= Uint64 }
 

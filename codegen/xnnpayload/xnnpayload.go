@@ -191,7 +191,7 @@ func checkNode(u xnnpack.XNodeUnion, ids map[uint32]bool) error {
 	t := v.Type()
 	numDims := v.FieldByName("NumDims")
 	unused := map[string]bool{}
-	if n := inputs(u); n > 0 {
+	if n := CatInputs(u); n > 0 {
 		// Five inputs have a field; what the member does not use may hold anything.
 		for k := n + 1; k <= 5; k++ {
 			unused[fmt.Sprintf("Input%dID", k)] = true
@@ -215,7 +215,8 @@ func checkNode(u xnnpack.XNodeUnion, ids map[uint32]bool) error {
 	return nil
 }
 
-func inputs(u xnnpack.XNodeUnion) int {
+// CatInputs is the number of tensors that a concatenation joins, which its node's type tells; 0 for other nodes.
+func CatInputs(u xnnpack.XNodeUnion) int {
 	switch u.(type) {
 	case *xnnpack.XNNConcatenate2:
 		return 2

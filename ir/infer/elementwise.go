@@ -74,7 +74,7 @@ func noBool(d ops.DType) {
 
 func inferAbs(c *Call) ([]ir.Type, error) {
 	x := c.x()
-	return c.map1(toReal(x.DType), x)
+	return c.map1(x.DType.ToReal(), x)
 }
 
 func inferNeg(c *Call) ([]ir.Type, error) {
@@ -112,7 +112,7 @@ func inferConj(c *Call) ([]ir.Type, error) { return one(c.x()) }
 
 func inferAngle(c *Call) ([]ir.Type, error) {
 	x := c.x()
-	return c.map1(toReal(floatOf(x.DType)), x)
+	return c.map1(floatOf(x.DType).ToReal(), x)
 }
 
 // inferRealPart: a view of every other element; of real input the input itself.
@@ -128,7 +128,7 @@ func inferRealPart(c *Call) ([]ir.Type, error) {
 	for i, s := range strides(x) {
 		st[i] = sym.Mul(s, sym.Const(2))
 	}
-	return one(ir.Type{DType: toReal(x.DType), Shape: x.Shape, Strides: st})
+	return one(ir.Type{DType: x.DType.ToReal(), Shape: x.Shape, Strides: st})
 }
 
 func inferPolygamma(c *Call) ([]ir.Type, error) {
@@ -308,7 +308,7 @@ func inferComplex(c *Call) ([]ir.Type, error) {
 	if d := a.dtype; d != ops.Float16 && d != ops.Float32 && d != ops.Float64 {
 		failf("complex numbers cannot be made of %s", d)
 	}
-	return c.mapN(toComplex(a.dtype), a, b)
+	return c.mapN(a.dtype.ToComplex(), a, b)
 }
 
 // inferCompare is the rule of comparisons.

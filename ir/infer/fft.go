@@ -37,7 +37,7 @@ func (c *Call) spectrum(kind string, x ir.Type, dims []int, sizes []sym.Expr) ([
 			shape[k] = sizes[i]
 		}
 	}
-	out := toComplex(d)
+	out := d.ToComplex()
 	if len(dims) > 0 {
 		l := dims[len(dims)-1]
 		given := sizes != nil && !sizes[len(sizes)-1].IsConstValue(-1)
@@ -48,7 +48,7 @@ func (c *Call) spectrum(kind string, x ir.Type, dims []int, sizes []sym.Expr) ([
 			}
 			shape[l] = c.bins(shape[l])
 		case "irfft", "hfft":
-			out = toReal(d)
+			out = d.ToReal()
 			if !given {
 				shape[l] = c.twice(x.Shape[l])
 			}
@@ -182,7 +182,7 @@ func inferFftR2C(c *Call) ([]ir.Type, error) {
 		l := ds[len(ds)-1]
 		shape[l] = c.bins(shape[l])
 	}
-	return one(c.fftLayout(toComplex(x.DType), x, shape, ds, "rfft"))
+	return one(c.fftLayout(x.DType.ToComplex(), x, shape, ds, "rfft"))
 }
 
 func inferFftC2R(c *Call) ([]ir.Type, error) {
@@ -195,7 +195,7 @@ func inferFftC2R(c *Call) ([]ir.Type, error) {
 	if len(ds) > 0 {
 		shape[ds[len(ds)-1]] = c.expr("last_dim_size")
 	}
-	return one(c.fftLayout(toReal(x.DType), x, shape, ds, "irfft"))
+	return one(c.fftLayout(x.DType.ToReal(), x, shape, ds, "irfft"))
 }
 
 func inferFftFreq(c *Call) ([]ir.Type, error) {
@@ -254,7 +254,7 @@ func inferStft(c *Call) ([]ir.Type, error) {
 		lead = []sym.Expr{x.Shape[0]}
 		order = []int{0, 2, 1}
 	}
-	t := dense(toComplex(floatOf(x.DType)), append(lead, sym.Const(bins), frames), order)
+	t := dense(floatOf(x.DType).ToComplex(), append(lead, sym.Const(bins), frames), order)
 	if !c.bool("return_complex") {
 		if c.arg("return_complex").IsNone() && !x.DType.IsComplex() {
 			failf("return_complex has to be given for real input")
@@ -266,7 +266,7 @@ func inferStft(c *Call) ([]ir.Type, error) {
 
 // asReal is a complex tensor seen as real.
 func asReal(x ir.Type) ir.Type {
-	t := ir.Type{DType: toReal(x.DType), Shape: inserted(x.Shape, x.Rank(), sym.Const(2))}
+	t := ir.Type{DType: x.DType.ToReal(), Shape: inserted(x.Shape, x.Rank(), sym.Const(2))}
 	if x.Strides != nil {
 		for _, s := range x.Strides {
 			t.Strides = append(t.Strides, sym.Mul(s, sym.Const(2)))
@@ -294,7 +294,7 @@ func inferIstft(c *Call) ([]ir.Type, error) {
 	} else if c.bool("center") {
 		length = sym.Sub(length, sym.Const(2*(n/2)))
 	}
-	d := toReal(x.DType)
+	d := x.DType.ToReal()
 	if c.bool("return_complex") {
 		d = x.DType
 	}

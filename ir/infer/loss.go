@@ -21,7 +21,7 @@ func (c *Call) reduction(t ir.Type) ([]ir.Type, error) {
 // inferLoss is the rule of losses of two operands that broadcast.
 func inferLoss(c *Call) ([]ir.Type, error) {
 	a, b := c.pair()
-	d := toReal(floatOf(resultType(a, b)))
+	d := floatOf(resultType(a, b)).ToReal()
 	return c.reduction(c.elementwise(d, c.broadcast(a.t.Shape, b.t.Shape), a, b))
 }
 
@@ -33,7 +33,7 @@ func inferMarginRankingLoss(c *Call) ([]ir.Type, error) {
 func inferCosineEmbeddingLoss(c *Call) ([]ir.Type, error) {
 	a, t := c.tensor("input1"), c.tensor("target")
 	rank("input1", a, 1, 2)
-	return c.reduction(ir.TensorType(toReal(floatOf(a.DType)), t.Shape...))
+	return c.reduction(ir.TensorType(floatOf(a.DType).ToReal(), t.Shape...))
 }
 
 func inferTripletMarginLoss(c *Call) ([]ir.Type, error) {
@@ -42,7 +42,7 @@ func inferTripletMarginLoss(c *Call) ([]ir.Type, error) {
 	if len(shape) == 0 {
 		failf("anchor has no dimensions")
 	}
-	return c.reduction(ir.TensorType(toReal(floatOf(commonType([]ir.Type{a, p, n}))), shape[:len(shape)-1]...))
+	return c.reduction(ir.TensorType(floatOf(commonType([]ir.Type{a, p, n})).ToReal(), shape[:len(shape)-1]...))
 }
 
 // classes is the shape of the losses of class indices: the input's without the class dimension.

@@ -471,7 +471,7 @@ func inferPairwiseDistance(c *Call) ([]ir.Type, error) {
 	if len(shape) == 0 {
 		failf("x1 and x2 have no dimensions")
 	}
-	d := toReal(floatOf(resultType(operand{dtype: a.DType, t: a}, operand{dtype: b.DType, t: b})))
+	d := floatOf(resultType(operand{dtype: a.DType, t: a}, operand{dtype: b.DType, t: b})).ToReal()
 	return one(ir.TensorType(d, reduced(shape, []int{len(shape) - 1}, false, c.bool("keepdim"))...))
 }
 

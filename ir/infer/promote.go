@@ -81,32 +81,6 @@ func isFloat8(d ops.DType) bool { return d >= ops.Float8E4M3FN }
 
 func isWideUnsigned(d ops.DType) bool { return d == ops.Uint16 || d == ops.Uint32 || d == ops.Uint64 }
 
-// ToComplex is the complex type whose parts are of type d; complex types are their own.
-func toComplex(d ops.DType) ops.DType {
-	switch d {
-	case ops.Float16:
-		return ops.ComplexHalf
-	case ops.Float64:
-		return ops.Complex128
-	case ops.ComplexHalf, ops.Complex64, ops.Complex128:
-		return d
-	}
-	return ops.Complex64
-}
-
-// toReal is the type of a complex type's parts; others are their own.
-func toReal(d ops.DType) ops.DType {
-	switch d {
-	case ops.ComplexHalf:
-		return ops.Float16
-	case ops.Complex64:
-		return ops.Float32
-	case ops.Complex128:
-		return ops.Float64
-	}
-	return d
-}
-
 // Promote is the smallest type that holds both, torch's promote_types.
 func Promote(a, b ops.DType) (ops.DType, bool) {
 	switch {
@@ -193,7 +167,7 @@ func combine(higher, lower ops.DType) ops.DType {
 	case lower == ops.DTypeNone, category(higher) >= category(lower):
 		return higher
 	case category(higher) == 2 && category(lower) == 3:
-		return toComplex(higher)
+		return higher.ToComplex()
 	}
 	return promote(higher, lower)
 }

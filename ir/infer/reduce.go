@@ -171,7 +171,7 @@ func inferLogsumexp(c *Call) ([]ir.Type, error) {
 
 func (c *Call) varType(x ir.Type) (vt, mt ir.Type) {
 	floating(c.Op.Info().Schema.Args[0].Name, x.DType)
-	return c.reduce(toReal(x.DType), x), c.reduce(x.DType, x)
+	return c.reduce(x.DType.ToReal(), x), c.reduce(x.DType, x)
 }
 
 func inferVar(c *Call) ([]ir.Type, error) {
@@ -188,20 +188,20 @@ func inferNorm(c *Call) ([]ir.Type, error) {
 	x := c.x()
 	d := c.dtypeOr("dtype", x.DType)
 	floating("the norm's type", d)
-	return one(c.reduce(toReal(d), x))
+	return one(c.reduce(d.ToReal(), x))
 }
 
 func inferVectorNorm(c *Call) ([]ir.Type, error) {
 	x := c.x()
 	d := c.dtypeOr("dtype", x.DType)
 	floating("the norm's type", d)
-	return one(c.reduce(toReal(d), x))
+	return one(c.reduce(d.ToReal(), x))
 }
 
 // inferLinalgNorm: without dim all elements, or the last two dimensions of a matrix where ord is given.
 func inferLinalgNorm(c *Call) ([]ir.Type, error) {
 	x := c.x()
-	d := toReal(c.dtypeOr("dtype", x.DType))
+	d := c.dtypeOr("dtype", x.DType).ToReal()
 	floating("the norm's type", d)
 	if c.arg("dim").IsNone() && !c.arg("ord").IsNone() {
 		rank("self", x, 1, 2)
@@ -211,7 +211,7 @@ func inferLinalgNorm(c *Call) ([]ir.Type, error) {
 
 func inferMatrixNorm(c *Call) ([]ir.Type, error) {
 	x := c.x()
-	d := toReal(c.dtypeOr("dtype", x.DType))
+	d := c.dtypeOr("dtype", x.DType).ToReal()
 	floating("the norm's type", d)
 	ds, ok := c.dims("dim", x.Rank())
 	if !ok || len(ds) != 2 {
@@ -223,7 +223,7 @@ func inferMatrixNorm(c *Call) ([]ir.Type, error) {
 func inferFrobeniusNorm(c *Call) ([]ir.Type, error) {
 	x := c.x()
 	floating("self", x.DType)
-	return one(c.reduce(toReal(x.DType), x))
+	return one(c.reduce(x.DType.ToReal(), x))
 }
 
 func inferDist(c *Call) ([]ir.Type, error) {
@@ -231,7 +231,7 @@ func inferDist(c *Call) ([]ir.Type, error) {
 	d := resultType(a, b)
 	floating("the distance's type", d)
 	c.broadcast(a.t.Shape, b.t.Shape)
-	return one(ir.TensorType(toReal(d)))
+	return one(ir.TensorType(d.ToReal()))
 }
 
 func inferQuantile(c *Call) ([]ir.Type, error) {

@@ -784,7 +784,7 @@ func inferViewAsReal(c *Call) ([]ir.Type, error) {
 	if !x.DType.IsComplex() {
 		failf("self is %s, a complex type is needed", x.DType)
 	}
-	t := ir.Type{DType: toReal(x.DType), Shape: inserted(x.Shape, x.Rank(), sym.Const(2))}
+	t := ir.Type{DType: x.DType.ToReal(), Shape: inserted(x.Shape, x.Rank(), sym.Const(2))}
 	if x.Strides != nil {
 		for _, s := range x.Strides {
 			t.Strides = append(t.Strides, sym.Mul(s, sym.Const(2)))
@@ -803,7 +803,7 @@ func inferViewAsComplex(c *Call) ([]ir.Type, error) {
 	if n == 0 || c.differ(x.Shape[n-1], sym.Const(2)) {
 		failf("the last dimension of %s has to be 2", shapeString(x.Shape))
 	}
-	t := ir.Type{DType: toComplex(x.DType), Shape: x.Shape[:n-1]}
+	t := ir.Type{DType: x.DType.ToComplex(), Shape: x.Shape[:n-1]}
 	if x.Strides != nil {
 		if !c.is(x.Strides[n-1], 1) {
 			failf("the last dimension has to be contiguous")

@@ -40,18 +40,11 @@ func families() []map[ops.ID]rule {
 // The rule of an operator may ask for that of another, for the nodes of a branch: the table is made when it is first asked.
 var (
 	ruleOnce sync.Once
-	ruleMap  map[ops.ID]rule
+	ruleMap  partition.Rules[rule]
 )
 
-func rules() map[ops.ID]rule {
-	ruleOnce.Do(func() {
-		ruleMap = map[ops.ID]rule{}
-		for _, f := range families() {
-			for id, r := range f {
-				ruleMap[id] = r
-			}
-		}
-	})
+func rules() partition.Rules[rule] {
+	ruleOnce.Do(func() { ruleMap = partition.JoinRules(families()...) })
 	return ruleMap
 }
 
@@ -66,7 +59,7 @@ func (c Caps) Match(n *ir.Node) (partition.Plan, *ir.Diag) {
 
 func (c Caps) plan(n *ir.Node) (emit, *ir.Diag) {
 	m := &match{n: n, caps: c}
-	r := ruleFor(n)
+	r, _ := rules().Of(n.Op)
 	if k := c.kernels[n.OpName()]; k != nil {
 		r = custom(k)
 	}
@@ -88,27 +81,11 @@ func (c Caps) plan(n *ir.Node) (emit, *ir.Diag) {
 	return e, nil
 }
 
-func ruleFor(n *ir.Node) rule {
-	return ruleOf(n.Op)
-}
-
-// ruleOf is the rule of an operator, or of the one that means the same and has the same arguments.
-func ruleOf(id ops.ID) rule {
-	if id == ops.Unknown {
-		return nil
-	}
-	if r := rules()[id]; r != nil {
-		return r
-	}
-	i := id.Info()
-	if i.SameAs != ops.Unknown && len(i.Schema.Args) == len(i.SameAs.Info().Schema.Args) {
-		return rules()[i.SameAs]
-	}
-	return nil
-}
-
 // Takes tells whether there is a rule for nodes of an operator.
-func (Caps) Takes(op ops.ID) bool { return ruleOf(op) != nil }
+func (Caps) Takes(op ops.ID) bool {
+	_, ok := rules().Of(op)
+	return ok
+}
 
 // no says why the node stays outside.
 func (m *match) no(format string, args ...any) emit {

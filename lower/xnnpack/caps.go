@@ -34,20 +34,15 @@ const maxRank = 6
 
 var (
 	ruleOnce sync.Once
-	ruleMap  map[ops.ID]rule
+	ruleMap  partition.Rules[rule]
 )
 
 // rules are those of all families.
-func rules() map[ops.ID]rule {
+func rules() partition.Rules[rule] {
 	ruleOnce.Do(func() {
-		ruleMap = map[ops.ID]rule{}
-		for _, f := range []map[ops.ID]rule{
+		ruleMap = partition.JoinRules(
 			unaryRules, binaryRules, matmulRules, convRules, poolRules, viewRules, reduceRules, normRules, attentionRules, halfRules, quantRules(),
-		} {
-			for id, r := range f {
-				ruleMap[id] = r
-			}
-		}
+		)
 	})
 	return ruleMap
 }
@@ -65,8 +60,8 @@ func plan(n *ir.Node) (emit, *ir.Diag) { return planOf(&match{n: n}) }
 
 func planOf(m *match) (emit, *ir.Diag) {
 	n := m.n
-	r := ruleFor(n)
-	if r == nil {
+	r, ok := rules().Of(n.Op)
+	if !ok {
 		m.no("it has no node for it")
 		return nil, m.why
 	}
@@ -80,27 +75,11 @@ func planOf(m *match) (emit, *ir.Diag) {
 	return e, nil
 }
 
-func ruleFor(n *ir.Node) rule {
-	return ruleOf(n.Op)
-}
-
-// ruleOf is the rule of an operator, or of the one that means the same and has the same arguments.
-func ruleOf(id ops.ID) rule {
-	if id == ops.Unknown {
-		return nil
-	}
-	if r := rules()[id]; r != nil {
-		return r
-	}
-	i := id.Info()
-	if i.SameAs != ops.Unknown && len(i.Schema.Args) == len(i.SameAs.Info().Schema.Args) {
-		return rules()[i.SameAs]
-	}
-	return nil
-}
-
 // Takes tells whether there is a rule for nodes of an operator.
-func (Caps) Takes(op ops.ID) bool { return ruleOf(op) != nil }
+func (Caps) Takes(op ops.ID) bool {
+	_, ok := rules().Of(op)
+	return ok
+}
 
 // no says why the node stays outside.
 func (m *match) no(format string, args ...any) emit {

@@ -133,7 +133,7 @@ func constantSize(v *xnnpack.XNNTensorValue) int64 {
 func operands(u xnnpack.XNodeUnion) (ins, outs []uint32) {
 	v := reflect.ValueOf(u).Elem()
 	t := v.Type()
-	n := catInputs(u)
+	n := xnnpayload.CatInputs(u)
 	for i := range t.NumField() {
 		name := t.Field(i).Name
 		if v.Field(i).Kind() != reflect.Uint32 || !strings.HasSuffix(name, "ID") {
@@ -156,18 +156,4 @@ func operands(u xnnpack.XNodeUnion) (ins, outs []uint32) {
 func parse(name string, place *int) bool {
 	k, err := fmt.Sscanf(name, "Input%dID", place)
 	return err == nil && k == 1
-}
-
-func catInputs(u xnnpack.XNodeUnion) int {
-	switch u.(type) {
-	case *xnnpack.XNNConcatenate2:
-		return 2
-	case *xnnpack.XNNConcatenate3:
-		return 3
-	case *xnnpack.XNNConcatenate4:
-		return 4
-	case *xnnpack.XNNConcatenate5:
-		return 5
-	}
-	return 0
 }
