@@ -10,6 +10,8 @@ const (
 	FaultNegativeDim = "negative-dim"
 	// FaultNegativePad: negative padding is refused.
 	FaultNegativePad = "negative-pad"
+	// FaultNegativeStart: a beginning counted from the end is refused.
+	FaultNegativeStart = "negative-start"
 	// FaultIndex64: index tensors must be int64.
 	FaultIndex64 = "index-int64"
 	// FaultSignOfDividend: integers of unlike sign give the remainder of truncating division, or the quotient off by one.

@@ -35509,7 +35509,7 @@ var kernels = []KernelInfo{
 	{
 		Kernel: Kernel{
 			DTypes: 507902,
-			Faults: []string{"channels-last", "negative-dim"},
+			Faults: []string{"channels-last", "negative-dim", "negative-start"},
 			Schema: "aten::narrow_copy.out(Tensor self, int dim, SymInt start, SymInt length, *, Tensor(a!) out) -> Tensor(a!)",
 		},
 		Name: "aten::narrow_copy.out",

@@ -32,6 +32,12 @@ var faults = map[string]func(n *ir.Node) string{
 		}
 		return ""
 	},
+	ops.FaultNegativeStart: func(n *ir.Node) string {
+		if e, ok := n.ArgNamed("start").Expr(); ok && n.Graph().Syms.Range(e).Max < 0 {
+			return "it does not count a beginning from the end"
+		}
+		return ""
+	},
 	ops.FaultIndex64: func(n *ir.Node) string {
 		for _, name := range []string{"index", "indices"} {
 			if v := n.ArgNamed(name).Value(); v != nil && v.Type.IsTensor() && v.Type.DType != ops.Int64 {

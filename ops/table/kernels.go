@@ -625,7 +625,7 @@ var Kernels = []ops.Kernel{
 	{
 		Schema: "aten::narrow_copy.out(Tensor self, int dim, SymInt start, SymInt length, *, Tensor(a!) out) -> Tensor(a!)",
 		DTypes: ops.RealBool | ops.Uints | ops.Set(ops.Complex64, ops.Complex128, ops.Float8E4M3FN, ops.Float8E5M2),
-		Faults: []string{ops.FaultChannelsLast, ops.FaultNegativeDim},
+		Faults: []string{ops.FaultChannelsLast, ops.FaultNegativeDim, ops.FaultNegativeStart},
 	},
 	{
 		Schema: "aten::native_dropout.out(Tensor input, float p, bool? train, *, Tensor(a!) out0, Tensor(b!) out1) -> (Tensor(a!), Tensor(b!))",
