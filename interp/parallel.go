@@ -3,12 +3,14 @@ package interp
 import (
 	"runtime"
 	"sync"
+
+	"github.com/lathe-ml/lathe/internal/shuffle"
 )
 
 // parallel calls f on pieces of [0, n). Pieces are independent, so results do not depend on how many there are. small is
 // the number of items below which it does not pay.
 func parallel(n, small int, f func(lo, hi int)) {
-	k := min(runtime.GOMAXPROCS(0), n/max(small, 1))
+	k := min(shuffle.Workers(runtime.GOMAXPROCS(0)), n/max(small, 1))
 	if k <= 1 {
 		if n > 0 {
 			f(0, n)
@@ -28,6 +30,7 @@ func parallel(n, small int, f func(lo, hi int)) {
 					once.Do(func() { failed = r })
 				}
 			}()
+			shuffle.Pause()
 			f(n*i/k, n*(i+1)/k)
 		}()
 	}

@@ -16,6 +16,8 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 	"unsafe"
+
+	"github.com/lathe-ml/lathe/internal/shuffle"
 )
 
 // Nesting deeper than this is an attack: real programs stay below fifty, eight for each conditional in a conditional.
@@ -718,8 +720,9 @@ func splitList[T any](d *decoder, out *[]T, elem func(*decoder, *T) error) error
 	}
 	l := make([]T, len(starts))
 	*out = l
-	workers := min(runtime.GOMAXPROCS(0), 8)
+	workers := shuffle.Workers(min(runtime.GOMAXPROCS(0), 8))
 	batch := max(16, min(1024, len(starts)/(4*workers)))
+	order := shuffle.Order((len(l) + batch - 1) / batch)
 	var taken atomic.Int64
 	depth, skips, pool, b := d.depth+1, d.skips, d.pool, d.b
 	for range workers {
@@ -728,12 +731,15 @@ func splitList[T any](d *decoder, out *[]T, elem func(*decoder, *T) error) error
 			defer pool.wg.Done()
 			w := &decoder{b: b, depth: depth, strs: map[string]string{}, skips: skips}
 			for !pool.failed.Load() {
-				hi := int(taken.Add(int64(batch)))
-				lo := hi - batch
-				if lo >= len(l) {
+				shuffle.Pause()
+				i := int(taken.Add(1)) - 1
+				if i*batch >= len(l) {
 					return
 				}
-				for k := lo; k < min(hi, len(l)); k++ {
+				if order != nil {
+					i = order[i]
+				}
+				for k := i * batch; k < min((i+1)*batch, len(l)); k++ {
 					w.i = starts[k]
 					if err := elem(w, &l[k]); err != nil {
 						pool.failed.Store(true)

@@ -8,7 +8,10 @@ import (
 	"math"
 	"os"
 	"strings"
+	"sync"
 	"testing"
+
+	"github.com/lathe-ml/lathe/internal/shuffle"
 )
 
 // program is a text with one node, whose argument is given.
@@ -155,6 +158,57 @@ func TestWorkers(t *testing.T) {
 		if !errors.As(err, &e) || !strings.HasPrefix(e.Path, "graph_module.graph.nodes[1234") {
 			t.Errorf("%s: got %v", arg, err)
 		}
+	}
+}
+
+// Disturbed workers take the elements of a long list in another order; the list is the same.
+func TestWorkersInAnyOrder(t *testing.T) {
+	var text strings.Builder
+	const n = 60_000
+	text.WriteByte('[')
+	for i := range n {
+		if i > 0 {
+			text.WriteByte(',')
+		}
+		fmt.Fprintf(&text, "%d", i)
+	}
+	text.WriteByte(']')
+	if text.Len() < splitMin {
+		t.Fatalf("%d bytes are not split", text.Len())
+	}
+	orders := map[string]bool{}
+	for seed := range uint64(6) {
+		stop := shuffle.Start(seed + 1)
+		var mu sync.Mutex
+		var met []int64
+		var got []int64
+		_, err := decode([]byte(text.String()), func(d *decoder) error {
+			return splitList(d, &got, func(d *decoder, v *int64) error {
+				if err := d.int(v); err != nil {
+					return err
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				met = append(met, *v)
+				return nil
+			})
+		})
+		stop()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(got) != n {
+			t.Fatalf("%d elements", len(got))
+		}
+		for i, v := range got {
+			if v != int64(i) {
+				t.Fatalf("element %d is %d", i, v)
+			}
+		}
+		orders[fmt.Sprint(met)] = true
+	}
+	if len(orders) < 2 {
+		t.Error("the workers met the elements in the same order each time")
 	}
 }
 

@@ -1,8 +1,9 @@
-// Command casecheck compiles the handed cases, runs them in the stock runtime and counts what came out right, a line a
-// backend. It is `make cases`.
+// Command casecheck compiles the handed cases, twice with the same result, runs them in the stock runtime and counts what
+// came out right, a line a backend. It is `make cases`.
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"flag"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/lathe-ml/lathe"
 	"github.com/lathe-ml/lathe/internal/etrt"
+	"github.com/lathe-ml/lathe/internal/shuffle"
 	"github.com/lathe-ml/lathe/interp"
 	"github.com/lathe-ml/lathe/ir"
 	"github.com/lathe-ml/lathe/partition"
@@ -96,6 +98,8 @@ func run(ctx context.Context, c config) error {
 	if err != nil {
 		return err
 	}
+	// The programs must not depend on how the work goes.
+	defer shuffle.Start(1)()
 	tmp, err := os.MkdirTemp("", "casecheck")
 	if err != nil {
 		return err
@@ -244,7 +248,11 @@ func check(ctx context.Context, rt runtimes, c config, name, backend, out string
 	}
 	expect := cs.Expect(backend)
 	os.Remove(out) //nolint:errcheck // may not be there
-	rep, err := lathe.Compile(ctx, lathe.Options{Inputs: []lathe.Input{{Path: cs.Model()}}, Output: out, Backend: backend})
+	o := lathe.Options{Inputs: []lathe.Input{{Path: cs.Model()}}, Output: out, Backend: backend}
+	rep, err := lathe.Compile(ctx, o)
+	if serr := same(ctx, o, err); serr != nil {
+		return fail(broken, serr)
+	}
 	if err != nil {
 		if _, ok := ir.AsDiags(err); !ok {
 			return fail(broken, err)
@@ -273,6 +281,33 @@ func check(ctx context.Context, rt runtimes, c config, name, backend, out string
 		r.text, r.worse = figures(cs.Dir, backend, rep)
 	}
 	return r
+}
+
+// same compiles once more and tells whether that gives the same program, or the same refusal: workers go as shuffle has
+// them, and maps are never in the same order twice.
+func same(ctx context.Context, o lathe.Options, first error) error {
+	was := o.Output
+	o.Output += ".again"
+	defer os.Remove(o.Output) //nolint:errcheck // not there after a refusal
+	_, err := lathe.Compile(ctx, o)
+	if first != nil || err != nil {
+		if first == nil || err == nil || first.Error() != err.Error() {
+			return fmt.Errorf("a second compile says something else: %v, at first: %v", err, first)
+		}
+		return nil
+	}
+	a, err := os.ReadFile(was)
+	if err != nil {
+		return err
+	}
+	b, err := os.ReadFile(o.Output)
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(a, b) {
+		return fmt.Errorf("a second compile gives another program, of %d bytes instead of %d", len(b), len(a))
+	}
+	return nil
 }
 
 // reference is the name of the reference engine among the backends.
