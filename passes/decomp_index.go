@@ -476,6 +476,44 @@ func decompEmbeddingRenorm(d *Decomp) []*ir.Value {
 	return one(d.where(named, d.cast(d.mul(w, scale), w.Type.DType), w))
 }
 
+// decompScatterSrc writes with one index for each dimension: the given one, and counts beside it. First an index of 32 bits
+// gets 64, which is all that some kernels lack.
+func decompScatterSrc(d *Decomp) []*ir.Value {
+	if wide := decompWideIndex(d); wide != nil {
+		return wide
+	}
+	x, idx, src := d.in(0), d.in(2), d.in(3)
+	r := x.Type.Rank()
+	if r == 0 || idx.Type.DType != ops.Int64 {
+		return nil
+	}
+	dim := d.dim(1, x)
+	var l []ir.Arg
+	for i, n := range idx.Type.Shape {
+		src = d.prefix(src, i, n)
+		if i == dim {
+			l = append(l, ir.Ref(idx))
+		} else {
+			l = append(l, ir.Ref(d.grid(n, i, r)))
+		}
+	}
+	return one(d.v(op.AtenIndexPutDefault(d.Builder, x, ir.List(l...), src)))
+}
+
+// decompMaskedScatter counts the places before each one: that many elements of the source are gone.
+func decompMaskedScatter(d *Decomp) []*ir.Value {
+	x, mask, src := d.in(0), d.in(1), d.in(2)
+	out := d.N.Out().Type.Shape
+	n := src.Type.Numel()
+	if d.N.Graph().Root().Syms.Range(n).Min < 1 {
+		return nil
+	}
+	flat := d.view(d.expand(d.cast(mask, ops.Int64), out...), sym.Prod(out...))
+	at := d.sub(d.v(op.AtenCumsumDefault(d.Builder, flat, ir.Int(0))), int64(1))
+	taken := d.take(d.view(src, n), 0, d.clamp(at, int64(0), sym.Sub(n, one1)))
+	return one(d.where(mask, d.view(taken, out...), x))
+}
+
 // decompWideIndex gives an index of 32 bits 64.
 func decompWideIndex(d *Decomp) []*ir.Value {
 	idx := d.named("index").Value()

@@ -100,6 +100,9 @@ func decompose(ctx *Context, n *ir.Node, steps int) error {
 	if ok, err := emptied(ctx, n); ok || err != nil {
 		return err
 	}
+	if ok, err := joinedRest(ctx, n); ok || err != nil {
+		return err
+	}
 	if ctx.legal(n) == nil {
 		return nil
 	}
@@ -156,6 +159,35 @@ func emptied(ctx *Context, n *ir.Node) (bool, error) {
 		vs[i] = op.AtenFullDefault(b, ir.SymInts(o.Type.Shape...), zeroOf(o.Type.DType, 0), op.KW("dtype", ir.DTypeArg(o.Type.DType)))
 	}
 	return true, ctx.replace(b, n, vs...)
+}
+
+// joinedRest leaves out of a cat what has no elements, as the half that a rotation of all dimensions leaves.
+func joinedRest(ctx *Context, n *ir.Node) (bool, error) {
+	if n.Op != ops.AtenCatDefault {
+		return false, nil
+	}
+	t := n.Out().Type.DType
+	var rest []*ir.Value
+	vs := n.Arg(0).Values()
+	for _, v := range vs {
+		if v.Type.DType != t {
+			return false, nil
+		}
+		if !slices.ContainsFunc(v.Type.Shape, func(e sym.Expr) bool { return e.IsConstValue(0) }) {
+			rest = append(rest, v)
+		}
+	}
+	if len(rest) == len(vs) || len(rest) == 0 {
+		return false, nil
+	}
+	b, ok := ctx.Rewrite(n, "joined")
+	if !ok {
+		return false, nil
+	}
+	if len(rest) == 1 {
+		return true, ctx.replace(b, n, rest[0])
+	}
+	return true, ctx.replace(b, n, op.AtenCatDefault(b, rest, op.KW("dim", n.Arg(1))))
 }
 
 // TableLegal is the legality that the operator table alone tells: a runtime kernel that takes the element type of the first

@@ -33,7 +33,7 @@ type match struct {
 func families() []map[ops.ID]rule {
 	return []map[ops.ID]rule{
 		unaryRules, binaryRules, reduceRules, viewRules, indexRules, matmulRules, convRules, poolRules, resizeRules, normRules,
-		attentionRules, createRules, sortRules, controlRules(), customRules, quantRules,
+		attentionRules, createRules, randomRules, sortRules, controlRules(), customRules, quantRules,
 	}
 }
 

@@ -174,7 +174,7 @@ var index = []ops.Row{
 	},
 	{
 		Schema: "aten::scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
-		Decomp: "decompWideIndex",
+		Decomp: "decompScatterSrc",
 		Doc:    "self with src written where the index tensor says along a dimension.",
 		Infer:  "inferScatter",
 		Interp: "evalScatter",
@@ -314,6 +314,7 @@ var index = []ops.Row{
 		Doc:    "self with elements of source in order where the mask holds.",
 		Infer:  "inferMaskedFill",
 		Interp: "evalMaskedScatter",
+		Decomp: "decompMaskedScatter",
 		Kernel: "aten::masked_scatter.out",
 	},
 	{

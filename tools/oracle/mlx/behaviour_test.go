@@ -214,6 +214,33 @@ graph @forward(%x: f32[s0, 2] user) -> (%1, %2, %3, %4) {
   %3 = aten.arange.start_step(1, 2*s0 + 1, 2, dtype=dtype(i64)): i64[s0]
   %4 = aten.add.Tensor(%x, %1): f32[s0, 2]
 }`},
+	{name: "random numbers are spread as they should be", nodes: "RandomBits 3", src: `graph @forward(%x: f32[2] user) -> (%5, %9, %13, %15) {
+  %1 = aten.rand([64, 64]): f32[64, 64]
+  %2 = aten.ge.Scalar(%1, 0.0): bool[64, 64]
+  %3 = aten.lt.Scalar(%1, 1.0): bool[64, 64]
+  %4 = aten.logical_and(%2, %3): bool[64, 64]
+  %5 = aten.all(%4): bool[]
+  %6 = aten.mean(%1): f32[]
+  %7 = aten.sub.Tensor(%6, 0.5): f32[]
+  %8 = aten.abs(%7): f32[]
+  %9 = aten.lt.Scalar(%8, 0.05): bool[]
+  %10 = aten.randn([64, 64], dtype=f32): f32[64, 64]
+  %11 = aten.mean(%10): f32[]
+  %12 = aten.abs(%11): f32[]
+  %13 = aten.lt.Scalar(%12, 0.15): bool[]
+  %14 = aten.std.correction(%10): f32[]
+  %15 = aten.round(%14): f32[]
+}`},
+	{name: "elements written along a dimension", nodes: "IndexCopy 1, ScatterAdd 0", sizes: []int64{1, 4}, src: `sym s0 in [1, 8] hint 2
+graph @forward(%x: f32[s0, 5] user, %p: bool[s0, 5] user, %v: f32[s0, 7] user) -> (%3) {
+  %1 = aten._to_copy(%p, dtype=i64): i64[s0, 5]
+  %2 = aten.slice.Tensor(%1, 1, 0, 1): i64[s0, 1]{5, 1}
+  %3 = aten.scatter.src(%x, 1, %2, %v): f32[s0, 5]
+}`},
+	{name: "a source spread over a mask", nodes: "Where 1", sizes: []int64{1, 4}, src: `sym s0 in [1, 8] hint 2
+graph @forward(%x: f32[s0, 6] user, %m: bool[s0, 6] user, %v: f32[9, 6] user) -> (%1) {
+  %1 = aten.masked_scatter(%x, %m, %v): f32[s0, 6]
+}`},
 	{name: "convolution with padding on one side and a cut result", src: `graph @forward(%x: f32[1, 2, 6] user, %w: f32[3, 2, 4] param "w", %u: f32[2, 3, 2] param "u") -> (%1, %2) {
   %1 = aten.conv1d.padding(%x, %w, padding="same"): f32[1, 3, 6]
   %2 = aten.conv_transpose1d(%x, %u, stride=[2], padding=[3]): f32[1, 3, 6]
