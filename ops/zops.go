@@ -17680,6 +17680,7 @@ var infos = [...]Info{
 		Text:   "aten::masked_fill_.Tensor(Tensor(a!) self, Tensor mask, Tensor value) -> Tensor(a!)",
 	},
 	{
+		Decomp: true,
 		Doc:    "self with elements of source in order where the mask holds.",
 		Kernel: "aten::masked_scatter.out",
 		Name:   "aten.masked_scatter.default",
