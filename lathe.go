@@ -393,7 +393,7 @@ func transform(ctx context.Context, g *ir.Graph, backend partition.Backend, o Op
 		return nil, asBug(err, g.Name, "")
 	}
 	// What the backend gave back may be more than the kernels take whole.
-	return rep, o.run(ctx, passes.Pipeline{passes.Decompose, passes.CSE, passes.DCE}, g, program.Legal)
+	return rep, o.run(ctx, passes.Pipeline{passes.Decompose, passes.CentreNorms, passes.CSE, passes.DCE}, g, program.Legal)
 }
 
 // run runs passes on one graph.

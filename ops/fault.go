@@ -52,6 +52,12 @@ const (
 	FaultNoResize = "no-resize"
 	// FaultHalfSum: half precision sums in half precision, where torch sums in float32.
 	FaultHalfSum = "half-sum"
+	// FaultHalf: half precision comes out wrong.
+	FaultHalf = "half"
+	// FaultHalfEps: epsilon is rounded to the operand's type, in which a small one is zero.
+	FaultHalfEps = "half-eps"
+	// FaultDouble: float64 is computed in single precision.
+	FaultDouble = "double"
 	// FaultStrides: strides are counted in the operand's memory, which in a program is contiguous whatever the model says.
 	FaultStrides = "strides"
 	// FaultHost: copies between host buffers are refused.

@@ -3,7 +3,7 @@ package passes
 // All lists the passes of this package in the order of their names.
 func All() []Pass {
 	return []Pass{
-		CanonicalizeCopies, ComplexToReal, ConstFold, CSE, DCE, Decompose, DropoutEval, ExpandVmap, FoldViews, Functionalize, FuseRMSNorm, GroupHeads,
+		CanonicalizeCopies, CentreNorms, ComplexToReal, ConstFold, CSE, DCE, Decompose, DropoutEval, ExpandVmap, FoldViews, Functionalize, FuseRMSNorm, GroupHeads,
 		InlineWrappers, MoeBatchedMM, RejectStaticCache, RemoveAsserts, RemoveDetach, RemoveNoops,
 	}
 }
@@ -12,7 +12,7 @@ func All() []Pass {
 func Portable() Pipeline {
 	return Pipeline{
 		InlineWrappers, RemoveAsserts, Functionalize, ExpandVmap, CanonicalizeCopies, RemoveDetach, DropoutEval, RemoveNoops,
-		ComplexToReal, MoeBatchedMM, Decompose, RemoveNoops, GroupHeads, FoldViews, ConstFold, CSE, DCE,
+		ComplexToReal, MoeBatchedMM, Decompose, RemoveNoops, GroupHeads, FoldViews, ConstFold, CentreNorms, CSE, DCE,
 	}
 }
 
@@ -38,6 +38,8 @@ func Order() []OrderFact {
 		{"decompose", "fold-views", "decompositions leave views of views behind"},
 		{"decompose", "const-fold", "what no backend takes is computed before the program runs"},
 		{"const-fold", "dce", "the weights that went into a constant are no longer used"},
+		{"decompose", "centre-norms", "the norms that kernels compute come of it"},
+		{"centre-norms", "cse", "norms of the same tensor share its mean"},
 		{"fold-views", "cse", "views in one form are equal more often"},
 		{"cse", "dce", "what is shared leaves nothing dead behind"},
 	}

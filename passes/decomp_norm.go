@@ -50,11 +50,35 @@ func decompLayerNorm(d *Decomp) []*ir.Value {
 
 func decompNativeLayerNorm(d *Decomp) []*ir.Value {
 	x := d.opmath(d.in(0))
+	if x != d.in(0) {
+		o := d.outs(op.AtenNativeLayerNormDefault(d.Builder, x, d.N.Arg(1), d.wide(2), d.wide(3), d.N.Arg(4)))
+		return d.narrow(o)
+	}
 	dims := lastDims(x.Type.Rank(), len(d.N.Arg(1).List()))
 	mean, variance := d.moments(x, dims...)
 	r := d.rsqrt(d.add(variance, floatArg(d.N.Arg(4), 1e-5)))
 	y := d.affine(d.mul(d.sub(x, mean), r), d.N.In(2), d.N.In(3))
 	return []*ir.Value{d.back(y)[0], d.stat(1, mean), d.stat(2, r)}
+}
+
+// wide is the optional operand i in the type that half precision is computed in.
+func (d *Decomp) wide(i int) *ir.Value {
+	v := d.N.In(i)
+	if v == nil {
+		return nil
+	}
+	return d.opmath(v)
+}
+
+// narrow gives values the types of the node's results; nil for those that nobody reads.
+func (d *Decomp) narrow(vs []*ir.Value) []*ir.Value {
+	out := make([]*ir.Value, len(vs))
+	for i, v := range vs {
+		if o := d.N.Outs[i]; i == 0 || o.NumUses() > 0 {
+			out[i] = d.cast(v, o.Type.DType)
+		}
+	}
+	return out
 }
 
 // stat is a statistic in the form of result i.
@@ -81,6 +105,10 @@ func decompGroupNorm(d *Decomp) []*ir.Value {
 
 func decompNativeGroupNorm(d *Decomp) []*ir.Value {
 	x := d.opmath(d.in(0))
+	if x != d.in(0) {
+		a := d.N.Args()
+		return d.narrow(d.outs(op.AtenNativeGroupNormDefault(d.Builder, x, d.wide(1), d.wide(2), a[3], a[4], a[5], a[6], a[7])))
+	}
 	n, okN := d.N.Arg(3).Expr()
 	c, okC := d.N.Arg(4).Expr()
 	hw, okH := d.N.Arg(5).Expr()
@@ -155,17 +183,28 @@ func decompNativeBatchNormNoTraining(d *Decomp) []*ir.Value {
 	if d.N.Outs[1].NumUses() > 0 || d.N.Outs[2].NumUses() > 0 {
 		return nil
 	}
+	// As eager has it: what is known of a channel becomes one factor and one summand.
 	x := d.opmath(d.in(0))
 	r := x.Type.Rank()
 	scale := d.rsqrt(d.add(d.opmath(d.N.In(4)), floatArg(d.N.Arg(6), 1e-5)))
-	if w := d.N.In(1); w != nil {
-		scale = d.mul(scale, d.opmath(w))
+	if w := d.wide(1); w != nil {
+		scale = d.mul(scale, w)
 	}
-	y := d.mul(d.sub(x, d.perChannel(d.opmath(d.N.In(3)), r)), d.perChannel(scale, r))
-	if b := d.N.In(2); b != nil {
-		y = d.add(y, d.perChannel(d.opmath(b), r))
+	shift := d.mul(d.opmath(d.N.In(3)), scale)
+	if b := d.wide(2); b != nil {
+		shift = d.sub(b, shift)
+	} else {
+		shift = d.neg(shift)
 	}
-	return []*ir.Value{d.back(y)[0], nil, nil}
+	return []*ir.Value{d.back(d.add(d.mul(x, d.perChannel(scale, r)), d.perChannel(shift, r)))[0], nil, nil}
+}
+
+// rounded is a statistic with the digits that eager keeps of it: it stores them in type t before it uses them.
+func (d *Decomp) rounded(v *ir.Value, t ir.DType) *ir.Value {
+	if t.Size() >= v.Type.DType.Size() {
+		return v
+	}
+	return d.cast(d.cast(v, t), v.Type.DType)
 }
 
 // channelStats are mean and biased variance of each channel, as vectors.
@@ -185,7 +224,9 @@ func decompNativeBatchNormNoStats(d *Decomp) []*ir.Value {
 	x := d.opmath(d.in(0))
 	r := x.Type.Rank()
 	mean, variance := d.channelStats(x)
-	inv := d.rsqrt(d.add(variance, floatArg(d.N.Arg(5), 1e-5)))
+	t := d.N.Outs[1].Type.DType
+	inv := d.rounded(d.rsqrt(d.add(variance, floatArg(d.N.Arg(5), 1e-5))), t)
+	mean = d.rounded(mean, t)
 	y := d.mul(d.sub(x, d.perChannel(mean, r)), d.perChannel(inv, r))
 	y = d.affine(y, d.perChannel(d.N.In(1), r), d.perChannel(d.N.In(2), r))
 	return []*ir.Value{d.back(y)[0], d.stat(1, mean), d.stat(2, inv)}
@@ -226,6 +267,10 @@ func decompInstanceNorm(d *Decomp) []*ir.Value {
 	var mean, variance *ir.Value
 	if input {
 		mean, variance = d.moments(x, lastDims(r, r-2)...)
+		if t := d.in(0).Type.DType; d.N.In(1) == nil || d.N.In(1).Type.DType == t {
+			// It is a batch norm of one sample's channels.
+			return d.back(d.affine(d.mul(d.sub(x, d.rounded(mean, t)), d.rounded(d.rsqrt(d.add(variance, eps)), t)), w, b))
+		}
 	} else {
 		if d.N.In(3) == nil || d.N.In(4) == nil {
 			return nil

@@ -2,7 +2,10 @@ package program
 
 import (
 	"fmt"
+	"math"
 	"slices"
+
+	"github.com/x448/float16"
 
 	"github.com/lathe-ml/lathe/ir"
 	"github.com/lathe-ml/lathe/ir/infer"
@@ -172,6 +175,30 @@ var faults = map[string]func(n *ir.Node) string{
 	ops.FaultHalfSum: func(n *ir.Node) string {
 		if x := n.In(0); x != nil && (x.Type.DType == ops.Float16 || x.Type.DType == ops.BFloat16) {
 			return fmt.Sprintf("it sums %s in that precision", x.Type.DType)
+		}
+		return ""
+	},
+	ops.FaultHalf: func(n *ir.Node) string {
+		if x := n.In(0); x != nil && (x.Type.DType == ops.Float16 || x.Type.DType == ops.BFloat16) {
+			return fmt.Sprintf("it errs in %s", x.Type.DType)
+		}
+		return ""
+	},
+	ops.FaultHalfEps: func(n *ir.Node) string {
+		x := n.In(0)
+		if x == nil || x.Type.DType != ops.Float16 {
+			return "" // bfloat16 has the range of float32
+		}
+		// Below a normal number what is left of epsilon has few digits. It counts where the variance is about as small.
+		eps, ok := n.ArgNamed("eps").Float()
+		if r := float64(float16.Fromfloat32(float32(eps)).Float32()); !ok || math.Abs(r-eps) > eps/100 {
+			return fmt.Sprintf("its epsilon of %g is %g in %s", eps, r, x.Type.DType)
+		}
+		return ""
+	},
+	ops.FaultDouble: func(n *ir.Node) string {
+		if x := n.In(0); x != nil && x.Type.DType == ops.Float64 {
+			return "it computes float64 in single precision"
 		}
 		return ""
 	},

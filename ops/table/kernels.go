@@ -50,7 +50,8 @@ var Kernels = []ops.Kernel{
 	{
 		Schema: "aten::_native_batch_norm_legit.no_stats_out(Tensor input, Tensor? weight, Tensor? bias, bool training, float momentum, float eps, *, Tensor(a!) out, Tensor(b!) save_mean, Tensor(c!) save_invstd) -> (Tensor(a!), Tensor(b!), Tensor(c!))",
 		DTypes: ops.Floats,
-		Faults: []string{ops.FaultMixedDType},
+		Faults: []string{ops.FaultMixedDType, ops.FaultHalf, ops.FaultDouble},
+		Notes:  "The variance is a difference of squares: an input whose mean is a hundred times its spread loses its digits. Half precision sums in that precision.",
 	},
 	{
 		Schema: "aten::_native_batch_norm_legit.out(Tensor input, Tensor? weight, Tensor? bias, Tensor(a!) running_mean, Tensor(b!) running_var, bool training, float momentum, float eps, *, Tensor(d!) out, Tensor(e!) save_mean, Tensor(f!) save_invstd) -> (Tensor(d!), Tensor(e!), Tensor(f!))",
@@ -61,7 +62,7 @@ var Kernels = []ops.Kernel{
 	{
 		Schema: "aten::_native_batch_norm_legit_no_training.out(Tensor input, Tensor? weight, Tensor? bias, Tensor running_mean, Tensor running_var, float momentum, float eps, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))",
 		DTypes: ops.Floats,
-		Faults: []string{ops.FaultChannelsLast, ops.FaultMixedDType},
+		Faults: []string{ops.FaultChannelsLast, ops.FaultMixedDType, ops.FaultHalfEps},
 	},
 	{
 		Schema: "aten::_pdist_forward.out(Tensor self, float p=2., *, Tensor(a!) out) -> Tensor(a!)",
@@ -635,14 +636,14 @@ var Kernels = []ops.Kernel{
 	{
 		Schema: "aten::native_group_norm.out(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, SymInt HxW, int group, float eps, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))",
 		DTypes: ops.Floats,
-		Faults: []string{ops.FaultChannelsLast, ops.FaultMixedDType},
-		Notes:  "float64 computes eps in float32. Weight and bias must have the input's type. The variance is a difference of squares: an input whose mean is a thousand times its spread loses its digits.",
+		Faults: []string{ops.FaultChannelsLast, ops.FaultMixedDType, ops.FaultDouble, ops.FaultHalfEps},
+		Notes:  "Weight and bias must have the input's type. The variance is a difference of squares: an input whose mean is a hundred times its spread loses its digits.",
 	},
 	{
 		Schema: "aten::native_layer_norm.out(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, float eps, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))",
 		DTypes: ops.Floats,
-		Faults: []string{ops.FaultChannelsLast, ops.FaultMixedDType},
-		Notes:  "float64 computes eps in float32. Weight and bias must have the input's type. The variance is a difference of squares: an input whose mean is a thousand times its spread loses its digits.",
+		Faults: []string{ops.FaultChannelsLast, ops.FaultMixedDType, ops.FaultDouble, ops.FaultHalf},
+		Notes:  "Weight and bias must have the input's type. The variance is a difference of squares: an input whose mean is a hundred times its spread loses its digits. Half precision is wrong from 256 elements a row on.",
 	},
 	{
 		Schema: "aten::ne.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)",
