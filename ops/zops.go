@@ -31838,7 +31838,8 @@ var kernels = []KernelInfo{
 	{
 		Kernel: Kernel{
 			DTypes: 15360,
-			Faults: []string{"mixed-dtype"},
+			Faults: []string{"mixed-dtype", "half", "double"},
+			Notes:  "The variance is a difference of squares: an input whose mean is a hundred times its spread loses its digits. Half precision sums in that precision.",
 			Schema: "aten::_native_batch_norm_legit.no_stats_out(Tensor input, Tensor? weight, Tensor? bias, bool training, float momentum, float eps, *, Tensor(a!) out, Tensor(b!) save_mean, Tensor(c!) save_invstd) -> (Tensor(a!), Tensor(b!), Tensor(c!))",
 		},
 		Name: "aten::_native_batch_norm_legit.no_stats_out",
@@ -31955,7 +31956,7 @@ var kernels = []KernelInfo{
 	{
 		Kernel: Kernel{
 			DTypes: 15360,
-			Faults: []string{"channels-last", "mixed-dtype"},
+			Faults: []string{"channels-last", "mixed-dtype", "half-eps"},
 			Schema: "aten::_native_batch_norm_legit_no_training.out(Tensor input, Tensor? weight, Tensor? bias, Tensor running_mean, Tensor running_var, float momentum, float eps, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))",
 		},
 		Name: "aten::_native_batch_norm_legit_no_training.out",
@@ -35580,8 +35581,8 @@ var kernels = []KernelInfo{
 	{
 		Kernel: Kernel{
 			DTypes: 15360,
-			Faults: []string{"channels-last", "mixed-dtype"},
-			Notes:  "float64 computes eps in float32. Weight and bias must have the input's type. The variance is a difference of squares: an input whose mean is a thousand times its spread loses its digits.",
+			Faults: []string{"channels-last", "mixed-dtype", "double", "half-eps"},
+			Notes:  "Weight and bias must have the input's type. The variance is a difference of squares: an input whose mean is a hundred times its spread loses its digits.",
 			Schema: "aten::native_group_norm.out(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, SymInt HxW, int group, float eps, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))",
 		},
 		Name: "aten::native_group_norm.out",
@@ -35641,8 +35642,8 @@ var kernels = []KernelInfo{
 	{
 		Kernel: Kernel{
 			DTypes: 15360,
-			Faults: []string{"channels-last", "mixed-dtype"},
-			Notes:  "float64 computes eps in float32. Weight and bias must have the input's type. The variance is a difference of squares: an input whose mean is a thousand times its spread loses its digits.",
+			Faults: []string{"channels-last", "mixed-dtype", "double", "half"},
+			Notes:  "Weight and bias must have the input's type. The variance is a difference of squares: an input whose mean is a hundred times its spread loses its digits. Half precision is wrong from 256 elements a row on.",
 			Schema: "aten::native_layer_norm.out(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, float eps, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))",
 		},
 		Name: "aten::native_layer_norm.out",
