@@ -1,7 +1,10 @@
 package passes
 
 import (
+	"slices"
+
 	"github.com/lathe-ml/lathe/ir"
+	"github.com/lathe-ml/lathe/ir/sym"
 	"github.com/lathe-ml/lathe/ops"
 )
 
@@ -71,6 +74,13 @@ func sameAsInput(n *ir.Node) *ir.Value {
 				}
 			}
 			return in
+		}
+	case "slice_scatter", "index_copy", "index_add", "scatter", "scatter_add":
+		// Nothing is written.
+		for v := range n.Inputs() {
+			if v.Type.IsTensor() && slices.ContainsFunc(v.Type.Shape, func(e sym.Expr) bool { return e.IsConstValue(0) }) {
+				return in
+			}
 		}
 	case "pad", "constant_pad_nd":
 		if ks, ok := n.Arg(1).IntList(); ok {

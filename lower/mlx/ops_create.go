@@ -48,11 +48,6 @@ func (m *match) fill(v ir.Arg) emit {
 	if v.Value() != nil && v.Value().Type.IsTensor() {
 		return m.no("the value is computed")
 	}
-	for _, e := range shape {
-		if e.IsConstValue(0) {
-			return m.no("an empty tensor")
-		}
-	}
 	mayBeEmpty := slices.ContainsFunc(shape, m.mayBeZero)
 	f, isConst := v.Float()
 	exact := isConst && (!d.IsInt() || math.Abs(f) <= 1<<24)
