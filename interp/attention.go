@@ -131,6 +131,9 @@ func evalSdpa(c *Call) ([]Value, error) {
 	if mask != nil && causal {
 		fail("attention with both a mask and is_causal")
 	}
+	if (k.Numel() == 0 || v.Numel() == 0) && c.base() == "scaled_dot_product_attention" {
+		return one(NewTensor(q.DType, append(slices.Clone(q.Sizes[:q.Rank()-1]), v.Sizes[v.Rank()-1])...))
+	}
 	gqa := c.Bool(get("enable_gqa")) || c.base() != "scaled_dot_product_attention"
 	// Batch dimensions of the operands may differ where they broadcast.
 	r := max(q.Rank(), k.Rank(), v.Rank())

@@ -3,11 +3,9 @@ package passes
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/lathe-ml/lathe/ir"
 	"github.com/lathe-ml/lathe/ir/op"
-	"github.com/lathe-ml/lathe/ir/sym"
 	"github.com/lathe-ml/lathe/ops"
 )
 
@@ -135,13 +133,14 @@ func emptied(ctx *Context, n *ir.Node) (bool, error) {
 	if len(n.Outs) == 0 || !n.Info().Pure() || len(n.Graphs()) > 0 || n.Op == ops.AtenFullDefault {
 		return false, nil
 	}
-	// A sum of no products is zero; the kernels leave what was there.
-	nothing := (n.Op == ops.AtenMmDefault || n.Op == ops.AtenBmmDefault) && ir.Dim(n.In(0), -1).IsConstValue(0)
+	// A sum of no products is zero, and so is attention over nothing; the kernels leave what was there.
+	nothing := (n.Op == ops.AtenMmDefault || n.Op == ops.AtenBmmDefault) && ir.Dim(n.In(0), -1).IsConstValue(0) ||
+		n.Op == ops.AtenScaledDotProductAttentionDefault && (n.In(1).Type.Numel().IsConstValue(0) || n.In(2).Type.Numel().IsConstValue(0))
 	for _, o := range n.Outs {
 		if nothing {
 			continue
 		}
-		if !o.Type.IsTensor() || !slices.ContainsFunc(o.Type.Shape, func(e sym.Expr) bool { return e.IsConstValue(0) }) {
+		if !o.Type.IsTensor() || !o.Type.Numel().IsConstValue(0) {
 			return false, nil
 		}
 		for _, e := range o.Type.Shape {
@@ -173,7 +172,7 @@ func joinedRest(ctx *Context, n *ir.Node) (bool, error) {
 		if v.Type.DType != t {
 			return false, nil
 		}
-		if !slices.ContainsFunc(v.Type.Shape, func(e sym.Expr) bool { return e.IsConstValue(0) }) {
+		if !v.Type.Numel().IsConstValue(0) {
 			rest = append(rest, v)
 		}
 	}

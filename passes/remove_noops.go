@@ -1,10 +1,7 @@
 package passes
 
 import (
-	"slices"
-
 	"github.com/lathe-ml/lathe/ir"
-	"github.com/lathe-ml/lathe/ir/sym"
 	"github.com/lathe-ml/lathe/ops"
 )
 
@@ -78,7 +75,7 @@ func sameAsInput(n *ir.Node) *ir.Value {
 	case "slice_scatter", "index_copy", "index_add", "scatter", "scatter_add":
 		// Nothing is written.
 		for v := range n.Inputs() {
-			if v.Type.IsTensor() && slices.ContainsFunc(v.Type.Shape, func(e sym.Expr) bool { return e.IsConstValue(0) }) {
+			if v.Type.IsTensor() && v.Type.Numel().IsConstValue(0) {
 				return in
 			}
 		}

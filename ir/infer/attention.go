@@ -20,6 +20,10 @@ func (c *Call) attends() (q, k, v ir.Type, shape []sym.Expr) {
 	if c.bool("is_causal") && !c.arg("attn_mask").IsNone() {
 		failf("attn_mask and is_causal exclude each other")
 	}
+	if k.Numel().IsConstValue(0) || v.Numel().IsConstValue(0) {
+		// Attention over nothing is zero, whatever the other sizes are.
+		return q, k, v, append(append([]sym.Expr(nil), q.Shape[:n-1]...), v.Shape[v.Rank()-1])
+	}
 	ql, kl, vl := q.Shape[:n-2], k.Shape[:k.Rank()-2], v.Shape[:v.Rank()-2]
 	if c.has("enable_gqa") && c.bool("enable_gqa") && len(ql) > 0 && len(kl) == len(ql) && len(vl) == len(ql) {
 		h := len(ql) - 1
