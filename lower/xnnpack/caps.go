@@ -27,6 +27,8 @@ type match struct {
 	why *ir.Diag
 	// taken is set when the node stands in a region: what told of its operands may have stayed outside.
 	taken bool
+	// bytes is set when the node, which only moves data, does so with int8.
+	bytes bool
 }
 
 // maxRank is the number of dimensions that the delegate's tensors have at most.
@@ -117,7 +119,7 @@ func (m *match) sameType(v *ir.Value) bool {
 func isHalf(t ir.Type) bool { return t.DType == ops.Float16 }
 
 func (m *match) held(v *ir.Value) bool {
-	if why := heldType(v.Type); why != "" {
+	if why := heldType(v.Type); why != "" && !(m.bytes && v.Type.DType == ops.Int8) {
 		m.no("%s", why)
 		return false
 	}

@@ -45,7 +45,7 @@ func (b *builder) outNHWC(v *ir.Value) uint32 {
 	if b.wide && isHalf(v.Type) {
 		return b.widenOut(v, innermost(v.Type.Shape), b.outNHWC)
 	}
-	id := b.declare(value{innermost(v.Type.Shape), datatype(v.Type.DType), quantOf(v)}, xnnpayload.InvalidID, 0, 0)
+	id := b.declare(value{innermost(v.Type.Shape), datatype(v.Type.DType), b.quantOf(v)}, xnnpayload.InvalidID, 0, 0)
 	b.nhwc[v] = id
 	return id
 }

@@ -116,6 +116,9 @@ func reversed(m *match) emit {
 
 // elementwise writes f(x, alpha y) with whatever layout is there.
 func (b *builder) elementwise(f binaryNode, x, y ir.Arg, alpha float64) {
+	if b.intElementwise(f, x, y, alpha) {
+		return
+	}
 	if rank := b.n.Out().Type.Rank(); channelsIn[rank] != nil {
 		var vs []*ir.Value
 		ok := true

@@ -104,12 +104,7 @@ func readConv(m *match) (*convolution, bool) {
 			return nil, false
 		}
 	}
-	switch n.Op {
-	case ops.AtenConvTranspose1dDefault, ops.AtenConvTranspose2dInput:
-		c.transposed = true
-	case ops.AtenConvolutionDefault:
-		c.transposed, _ = n.Arg(6).Bool()
-	}
+	c.transposed = transposes(n)
 	c.out, c.in = sizes[0], sizes[1]*c.groups
 	if c.transposed {
 		c.in, c.out = sizes[0], sizes[1]*c.groups
@@ -131,6 +126,18 @@ func readConv(m *match) (*convolution, bool) {
 	return c, true
 }
 
+// transposes tells transposed convolutions.
+func transposes(n *ir.Node) bool {
+	switch n.Op {
+	case ops.AtenConvTranspose1dDefault, ops.AtenConvTranspose2dInput:
+		return true
+	case ops.AtenConvolutionDefault:
+		t, _ := n.Arg(6).Bool()
+		return t
+	}
+	return false
+}
+
 func conv(m *match) emit {
 	if !m.floats() {
 		return nil
@@ -144,25 +151,37 @@ func conv(m *match) emit {
 
 // convolve writes the node at hand, with the pad before it, and the batch norm and the activation behind it.
 func (b *builder) convolve(c *convolution) {
+	bounded := func(*xnnpack.XNode) {}
+	var filter, bias uint32
+	var out *ir.Value
+	if op := b.intConv(c, &filter, &bias); op != nil {
+		c.x, out, bounded = op.x[0], op.out, op.bound
+	} else {
+		tail := b.n
+		norm := b.normBehind(b.n)
+		if norm != nil {
+			b.fused[norm.n] = true
+			tail = norm.n
+		}
+		filter, bias = b.filter(c, norm)
+		out = b.fusedOut(tail)
+		bounded = func(x *xnnpack.XNode) { b.boundOf(x, tail) }
+	}
 	x := c.x
 	if !c.transposed {
 		x = b.foldPad(c)
 	}
-	tail := b.n
-	norm := b.normBehind(b.n)
-	if norm != nil {
-		b.fused[norm.n] = true
-		tail = norm.n
-	}
 	in := b.space(x)
-	filter, bias := b.filter(c, norm)
-	out := b.fusedOut(tail)
 	shape := innermost(out.Type.Shape)
 	dst := uint32(0)
 	if c.dims == 2 {
 		dst = b.outNHWC(out)
 	} else {
-		dst = b.temp([]sym.Expr{shape[0], sym.Const(1), shape[1], shape[2]}, b.float())
+		kind := datatype(out.Type.DType)
+		if kind != xnnpack.XNNDatatypeQint8 {
+			kind = b.float()
+		}
+		dst = b.declare(value{[]sym.Expr{shape[0], sym.Const(1), shape[1], shape[2]}, kind, b.quantOf(out)}, xnnpayload.InvalidID, 0, 0)
 	}
 	n := xnnpack.XNNConvolution{
 		PaddingTop: uint32(c.pad[0]), PaddingRight: uint32(c.pad[1]), PaddingBottom: uint32(c.pad[2]), PaddingLeft: uint32(c.pad[3]),
@@ -185,7 +204,7 @@ func (b *builder) convolve(c *convolution) {
 		t := xnnpack.XNNConv2d(n)
 		u = &t
 	}
-	b.boundOf(b.node(u), tail)
+	bounded(b.node(u))
 	if c.dims == 1 {
 		b.reshapeTo(dst, b.outNHWC(out))
 	}
@@ -323,14 +342,12 @@ func (b *builder) normBehind(n *ir.Node) *batchNorm {
 	return norm
 }
 
-// filter gives the filter and the bias as the delegate wants them, those of a batch norm behind worked in.
-func (b *builder) filter(c *convolution, norm *batchNorm) (filter, bias uint32) {
-	f := &form{perm: []int{0, 2, 3, 1}}
+// form is how the delegate wants the filter to lie, and the dimension of the output's channels then.
+func (c *convolution) form() (f *form, channel int) {
+	f = &form{perm: []int{0, 2, 3, 1}}
 	sizes := c.w.Data.Sizes
 	kh, kw := c.kernel[0], c.kernel[1]
 	f.split = []int64{sizes[0], sizes[1], kh, kw}
-	// channel is the dimension of the output's channels.
-	channel := 0
 	switch {
 	case c.transposed:
 		f.split = []int64{c.groups, c.in / c.groups, c.out / c.groups, kh, kw}
@@ -338,6 +355,12 @@ func (b *builder) filter(c *convolution, norm *batchNorm) (filter, bias uint32) 
 	case c.depthwise():
 		f.perm, channel = []int{1, 2, 3, 0}, 3
 	}
+	return f, channel
+}
+
+// filter gives the filter and the bias as the delegate wants them, those of a batch norm behind worked in.
+func (b *builder) filter(c *convolution, norm *batchNorm) (filter, bias uint32) {
+	f, channel := c.form()
 	bias = xnnpayload.InvalidID
 	if norm == nil {
 		if c.bias != nil {

@@ -87,7 +87,7 @@ func (b *builder) pooled(p *pool, x, out *ir.Value, write func(n xnnpack.XNNPool
 	if p.dims == 2 {
 		dst = b.outNHWC(out)
 	} else {
-		dst = b.temp([]sym.Expr{shape[0], sym.Const(1), shape[1], shape[2]}, b.float())
+		dst = b.resized(in, []sym.Expr{shape[0], sym.Const(1), shape[1], shape[2]})
 	}
 	b.node(write(xnnpack.XNNPooling2D{
 		PaddingTop: uint32(p.before[0]), PaddingLeft: uint32(p.before[1]), PaddingBottom: uint32(p.after[0]), PaddingRight: uint32(p.after[1]),
@@ -195,6 +195,9 @@ func adaptiveAvgPool(m *match) emit {
 	}
 	if all {
 		return func(b *builder) {
+			if dims == 2 && b.intMean(true) {
+				return
+			}
 			in, out := b.space(b.n.In(0)), b.n.Out()
 			if dims == 2 {
 				n := xnnpack.XNNUnary{InputID: in, OutputID: b.outNHWC(out), Flags: flagKeepDims}

@@ -76,11 +76,11 @@ func tensorScale(v *ir.Value) (scale, bool) {
 	return s, known
 }
 
-func quantOf(v *ir.Value) xnnpack.XNNQuantParams {
+func (b *builder) quantOf(v *ir.Value) xnnpack.XNNQuantParams {
 	if v.Type.DType != ops.Int8 {
 		return nil
 	}
-	s, _ := tensorScale(v)
+	s := b.scales[v]
 	return &xnnpack.PerTensorQuant{Scale: float32(s.scale), ZeroPoint: int32(s.zero)}
 }
 
@@ -269,7 +269,11 @@ func quantizedLinear(m *match) emit {
 		}
 	}
 	if w.forFloats() {
-		return func(b *builder) { b.floatLinear(b.in(x), w, bias) }
+		return func(b *builder) {
+			if !b.intLinear(x, w, bias) {
+				b.floatLinear(b.in(x), w, bias)
+			}
+		}
 	}
 	return nil
 }

@@ -48,6 +48,10 @@ type builder struct {
 	wide    bool
 	narrow  []narrowed
 	widened map[uint32]uint32
+	// scales are those of int8 values.
+	scales intScales
+	// exact tells that sums of products of what int8 stands for are computed on numbers.
+	exact bool
 	// dynamic are values quantized when the program runs, by what they are made of.
 	dynamic map[uint32]uint32
 }
@@ -60,8 +64,9 @@ type value struct {
 }
 
 func newBuilder(g *ir.Graph) *builder {
+	scales := moveIntegers(g)
 	b := &builder{
-		g: g, payload: &xnnpayload.Payload{Graph: &xnnpack.XNNGraph{Version: "0", ConstantData: []*xnnpack.ConstantDataOffset{{}}}},
+		g: g, scales: scales, exact: scales.products(g) < fewProducts, payload: &xnnpayload.Payload{Graph: &xnnpack.XNNGraph{Version: "0", ConstantData: []*xnnpack.ConstantDataOffset{{}}}},
 		keys: map[string]uint32{}, inputs: map[*ir.Value]uint32{}, outputs: map[*ir.Value]uint32{},
 		plain: map[*ir.Value]uint32{}, nhwc: map[*ir.Value]uint32{}, later: map[*ir.Value]func(){}, consts: map[string]uint32{},
 		fused: map[*ir.Node]bool{}, dynamic: map[uint32]uint32{}, widened: map[uint32]uint32{},
@@ -104,7 +109,7 @@ func (b *builder) build(ctx context.Context) error {
 			continue
 		}
 		t := in.Value.Type
-		b.plain[in.Value] = b.declare(value{t.Shape, datatype(t.DType), quantOf(in.Value)}, id, flagInput, 0)
+		b.plain[in.Value] = b.declare(value{t.Shape, datatype(t.DType), b.quantOf(in.Value)}, id, flagInput, 0)
 	}
 	for n := range b.g.Nodes() {
 		if err := ctx.Err(); err != nil {
@@ -113,7 +118,7 @@ func (b *builder) build(ctx context.Context) error {
 		if b.fused[n] {
 			continue
 		}
-		e, why := planOf(&match{n: n, taken: true})
+		e, why := planOf(&match{n: n, taken: true, bytes: b.isInteger(n)})
 		if why != nil {
 			return why
 		}
@@ -128,6 +133,15 @@ func (b *builder) build(ctx context.Context) error {
 		b.giveOut(b.g.Ret().In(i))
 	}
 	return b.err
+}
+
+// isInteger tells nodes that moveIntegers put on int8.
+func (b *builder) isInteger(n *ir.Node) bool {
+	if len(n.Outs) == 0 || n.Op == ops.QuantizedDecomposedQuantizePerTensorDefault {
+		return false
+	}
+	_, ok := b.scales[n.Outs[0]]
+	return ok
 }
 
 func datatype(d ops.DType) xnnpack.XNNDatatype {
@@ -265,7 +279,7 @@ func (b *builder) outOf(v *ir.Value) uint32 {
 	if e, ok := b.outputs[v]; ok {
 		external, flags = e, flagOutput
 	}
-	id := b.declare(value{v.Type.Shape, datatype(v.Type.DType), quantOf(v)}, external, flags, 0)
+	id := b.declare(value{v.Type.Shape, datatype(v.Type.DType), b.quantOf(v)}, external, flags, 0)
 	b.plain[v] = id
 	return id
 }

@@ -39,7 +39,11 @@ func weightKey(in *ir.Input) string {
 
 // shaped is in's data in another form, and a name for it.
 func shaped(in *ir.Input, f *form) (*ir.Data, string) {
-	d, key := in.Data, weightKey(in)
+	return reshapedData(in.Data, weightKey(in), f)
+}
+
+// reshapedData is data called key in another form, and its name then.
+func reshapedData(d *ir.Data, key string, f *form) (*ir.Data, string) {
 	if f == nil {
 		return d, key
 	}
