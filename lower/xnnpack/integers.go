@@ -259,11 +259,6 @@ func (op *integerOp) bound(x *xnnpack.XNode) {
 	}
 }
 
-// like is a new int8 value of the result's scale.
-func (op *integerOp) like(shape []sym.Expr) uint32 {
-	return op.b.declare(value{shape, xnnpack.XNNDatatypeQint8, op.b.quantOf(op.out)}, xnnpayload.InvalidID, 0, 0)
-}
-
 // intFilter is a filter of int8 that stands for numbers with a scale for all, or one for each channel of the output.
 type intFilter struct {
 	data   *ir.Data // as the delegate wants it to lie

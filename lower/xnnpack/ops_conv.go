@@ -151,7 +151,7 @@ func conv(m *match) emit {
 
 // convolve writes the node at hand, with the pad before it, and the batch norm and the activation behind it.
 func (b *builder) convolve(c *convolution) {
-	bounded := func(*xnnpack.XNode) {}
+	var bounded func(*xnnpack.XNode)
 	var filter, bias uint32
 	var out *ir.Value
 	if op := b.intConv(c, &filter, &bias); op != nil {
