@@ -1,10 +1,12 @@
 // Command bench times compiles from process start to file written, and prints a markdown table. It is `make bench`.
 //
 //	go run ./bench [-n RUNS] [-backends LIST] [ARCHIVE …]
+//	go run ./bench -growth [-only KIND] [-scale FACTOR] [-n RUNS] [-backends LIST]
 //
 // Without an archive it takes the bundled language model; tools/fixtures/big_qwen3.py makes one of 1.2 GB. For each it also
 // times a copy of the archive, the bound that a compile of a large model is held to, and reports the peak of the memory
-// that is the process's own, without the pages of mapped files.
+// that is the process's own, without the pages of mapped files. With -growth it compiles made-up programs that are large in
+// one way each, at two sizes, and prints how the time grows with the size; -only and -scale take one kind, and other sizes.
 package main
 
 import (
@@ -25,28 +27,42 @@ func main() {
 	log.SetPrefix("bench: ")
 	n := flag.Int("n", 5, "runs of each")
 	backends := flag.String("backends", "portable,xnnpack,mlx", "backends to compile for")
+	grow := flag.Bool("growth", false, "compile made-up programs at two sizes")
+	only := flag.String("only", "", "the only kind of made-up programs")
+	scale := flag.Float64("scale", 1, "size of made-up programs in proportion to the usual one")
 	flag.Parse()
 	archives := flag.Args()
 	if len(archives) == 0 {
 		archives = []string{filepath.Join("testdata", "llama", "model.pt2")}
 	}
-	if err := run(*n, strings.Split(*backends, ","), archives); err != nil {
+	err := build(func(bin, dir string) error {
+		if *grow {
+			return growth(bin, dir, *n, strings.Split(*backends, ","), *only, *scale)
+		}
+		return run(bin, dir, *n, strings.Split(*backends, ","), archives)
+	})
+	if err != nil {
 		log.Fatal(err)
 	}
 }
 
-func run(n int, backends, archives []string) error {
+// build makes the command in a folder that goes away after use.
+func build(use func(bin, dir string) error) error {
 	dir, err := os.MkdirTemp("", "lathe-bench")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir) //nolint:errcheck // nothing to be done about it
 	bin := filepath.Join(dir, "lathe")
-	build := exec.Command("go", "build", "-o", bin, "./cmd/lathe")
-	build.Stderr = os.Stderr
-	if err := build.Run(); err != nil {
+	cmd := exec.Command("go", "build", "-o", bin, "./cmd/lathe")
+	cmd.Stderr = os.Stderr
+	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("building: %w", err)
 	}
+	return use(bin, dir)
+}
+
+func run(bin, dir string, n int, backends, archives []string) error {
 	fmt.Println("| archive | MB | what | median | fastest | own memory at peak |")
 	fmt.Println("|---|---|---|---|---|---|")
 	for _, a := range archives {

@@ -3,6 +3,7 @@ package ir
 import (
 	"fmt"
 	"iter"
+	"slices"
 
 	"github.com/lathe-ml/lathe/ir/sym"
 	"github.com/lathe-ml/lathe/ops"
@@ -96,6 +97,10 @@ type Graph struct {
 	head, tail *Node // sentinel-free doubly linked list; tail is ret
 	ret        *Node
 	numNodes   int
+
+	// targets are the names of the first known inputs, each with the last number that was added to make another of it.
+	targets map[string]int
+	known   int
 }
 
 // NewGraph makes an empty graph with a return node without outputs.
@@ -104,7 +109,7 @@ func NewGraph(name string, syms *sym.Table) *Graph {
 		syms = &sym.Table{}
 	}
 	g := &Graph{Name: name, Syms: syms}
-	g.ret = &Node{graph: g, isRet: true}
+	g.ret = &Node{graph: g, isRet: true, large: true}
 	g.head, g.tail = g.ret, g.ret
 	return g
 }
@@ -127,6 +132,9 @@ type Node struct {
 	order      int
 	isRet      bool
 	erased     bool
+	// large nodes leave no stale uses, as looking through their arguments would take long: return nodes, and those that
+	// are made with many arguments.
+	large bool
 }
 
 // Value is a result of a node or an input of a graph.
@@ -139,10 +147,19 @@ type Value struct {
 	// Input is set for inputs.
 	Input *Input
 
-	uses  []*Node // with repeats; may hold stale entries
-	nuses int     // true count of references
+	uses  []use // with repeats; may hold stale entries of nodes that are not large
+	nuses int   // true count of references
 	graph *Graph
 }
+
+// use is a reference by argument arg of a node.
+type use struct {
+	node *Node
+	arg  int
+}
+
+// manyArgs is the number of arguments, elements of lists included, from which on a node is large.
+const manyArgs = 32
 
 // OpName is the operator's name.
 func (n *Node) OpName() string {
@@ -246,24 +263,30 @@ func (n *Node) Graphs() []*Graph {
 
 // SetArg replaces argument i.
 func (n *Node) SetArg(i int, a Arg) {
-	n.args[i].Each(func(v *Value) { v.dropUse(n) })
+	n.args[i].Each(func(v *Value) { v.dropUse(n, i) })
 	n.args[i] = a
-	n.adopt(a)
+	n.adopt(i)
 }
 
 // SetArgs replaces all arguments.
 func (n *Node) SetArgs(as []Arg) {
-	for _, a := range n.args {
-		a.Each(func(v *Value) { v.dropUse(n) })
-	}
+	n.dropUses()
 	n.args = as
-	for _, a := range as {
-		n.adopt(a)
+	for i := range as {
+		n.adopt(i)
 	}
 }
 
-func (n *Node) adopt(a Arg) {
-	a.Each(func(v *Value) { v.addUse(n) })
+func (n *Node) dropUses() {
+	for i, a := range n.args {
+		a.Each(func(v *Value) { v.dropUse(n, i) })
+	}
+}
+
+// adopt enters what argument i refers to.
+func (n *Node) adopt(i int) {
+	a := n.args[i]
+	a.Each(func(v *Value) { v.addUse(n, i) })
 	if a.kind == ArgGraph {
 		a.more().g.Parent = n
 	}
@@ -274,14 +297,23 @@ func (n *Node) adopt(a Arg) {
 	}
 }
 
-func (v *Value) addUse(n *Node) {
-	v.uses = append(v.uses, n)
+func (v *Value) addUse(n *Node, arg int) {
+	v.uses = append(v.uses, use{n, arg})
 	v.nuses++
 }
 
-// dropUse only counts; stale entries are swept when half are stale, so that editing a value with many users stays linear.
-func (v *Value) dropUse(*Node) {
+// dropUse only counts where n is not large; stale entries are swept when most are stale, so that editing a value with many
+// users stays linear.
+func (v *Value) dropUse(n *Node, arg int) {
 	v.nuses--
+	if n.large {
+		for i := len(v.uses) - 1; i >= 0; i-- {
+			if v.uses[i] == (use{n, arg}) {
+				v.uses = slices.Delete(v.uses, i, i+1)
+				break
+			}
+		}
+	}
 	if len(v.uses) > 32 && len(v.uses) > 4*v.nuses {
 		v.sweep()
 	}
@@ -289,21 +321,23 @@ func (v *Value) dropUse(*Node) {
 
 func (v *Value) sweep() {
 	seen := make(map[*Node]bool, v.nuses)
-	kept := v.uses[:0]
-	for _, n := range v.uses {
-		if n.erased || seen[n] {
-			continue
-		}
-		seen[n] = true
-		for _, a := range n.args {
-			a.Each(func(w *Value) {
-				if w == v {
-					kept = append(kept, n)
-				}
-			})
+	kept := make([]use, 0, v.nuses)
+	for _, u := range v.uses {
+		n := u.node
+		switch {
+		case n.large:
+			kept = append(kept, u)
+		case !n.erased && !seen[n]:
+			seen[n] = true
+			for i, a := range n.args {
+				a.Each(func(w *Value) {
+					if w == v {
+						kept = append(kept, use{n, i})
+					}
+				})
+			}
 		}
 	}
-	clear(v.uses[len(kept):])
 	v.uses = kept
 }
 
@@ -316,13 +350,15 @@ func (v *Value) Users() []*Node {
 	if v.nuses == 0 {
 		return nil
 	}
+	// As many entries as references: none is stale.
+	exact := len(v.uses) == v.nuses
 	out := make([]*Node, 0, len(v.uses))
 	var seen map[*Node]bool
 	if len(v.uses) > 8 {
 		seen = make(map[*Node]bool, len(v.uses))
 	}
-next:
-	for _, n := range v.uses {
+	for _, u := range v.uses {
+		n := u.node
 		if n.erased {
 			continue
 		}
@@ -331,25 +367,23 @@ next:
 				continue
 			}
 			seen[n] = true
-		} else {
-			for _, m := range out {
-				if m == n {
-					continue next
-				}
-			}
+		} else if slices.Contains(out, n) {
+			continue
 		}
-		refers := false
-		for w := range n.Inputs() {
-			if w == v {
-				refers = true
-				break
-			}
-		}
-		if refers {
+		if exact || n.large || n.refers(v) {
 			out = append(out, n)
 		}
 	}
 	return out
+}
+
+func (n *Node) refers(v *Value) bool {
+	for w := range n.Inputs() {
+		if w == v {
+			return true
+		}
+	}
+	return false
 }
 
 // Graph is the graph in which v is defined.
@@ -357,12 +391,18 @@ func (v *Value) Graph() *Graph { return v.graph }
 
 // IsOutput tells whether the return node refers to v.
 func (v *Value) IsOutput() bool {
-	for _, n := range v.Users() {
-		if n.isRet {
-			return true
+	return slices.ContainsFunc(v.uses, func(u use) bool { return u.node.isRet })
+}
+
+// Returned gives the places at which the return node refers to v.
+func (v *Value) Returned() []int {
+	var at []int
+	for _, u := range v.uses {
+		if u.node.isRet {
+			at = append(at, u.arg)
 		}
 	}
-	return false
+	return at
 }
 
 // Origin is the origin of the node that makes v, or nil.
@@ -385,16 +425,32 @@ func (v *Value) ReplaceAllUses(w *Value) {
 
 // ReplaceUses makes n refer to w wherever it refers to v.
 func (n *Node) ReplaceUses(v, w *Value) {
-	for i, a := range n.args {
-		m := a.Map(func(x *Value) *Value {
+	replace := func(i int) {
+		m := n.args[i].Map(func(x *Value) *Value {
 			if x == v {
 				return w
 			}
 			return x
 		})
-		if !sameRef(m, a) {
+		if !sameRef(m, n.args[i]) {
 			n.SetArg(i, m)
 		}
+	}
+	if !n.large {
+		for i := range n.args {
+			replace(i)
+		}
+		return
+	}
+	var at []int
+	for _, u := range v.uses {
+		if u.node == n {
+			at = append(at, u.arg)
+		}
+	}
+	slices.Sort(at)
+	for _, i := range slices.Compact(at) {
+		replace(i)
 	}
 }
 
@@ -459,14 +515,7 @@ func (g *Graph) AddInput(name string, kind InputKind, target string, t Type) *In
 
 // AddConst appends a constant input with data and gives its value. The name is made unique.
 func (g *Graph) AddConst(name string, d *Data) *Value {
-	taken := make(map[string]bool, len(g.Inputs))
-	for _, in := range g.Inputs {
-		taken[in.Target] = true
-	}
-	unique := name
-	for i := 1; taken[unique]; i++ {
-		unique = fmt.Sprintf("%s_%d", name, i)
-	}
+	unique := g.uniqueTarget(name)
 	t := Type{DType: d.DType, Shape: Consts(d.Sizes...)}
 	if d.Strides != nil {
 		t.Strides = Consts(d.Strides...)
@@ -476,20 +525,44 @@ func (g *Graph) AddConst(name string, d *Data) *Value {
 	return in.Value
 }
 
+// uniqueTarget gives name, with a number where an input has it already.
+func (g *Graph) uniqueTarget(name string) string {
+	if g.targets == nil {
+		g.targets = make(map[string]int, len(g.Inputs))
+	}
+	// Inputs that came since the last time.
+	for ; g.known < len(g.Inputs); g.known++ {
+		g.targets[g.Inputs[g.known].Target] |= 0
+	}
+	unique := name
+	for {
+		if _, taken := g.targets[unique]; !taken {
+			return unique
+		}
+		g.targets[name]++
+		unique = fmt.Sprintf("%s_%d", name, g.targets[name])
+	}
+}
+
 // RemoveInput takes out an input that nobody uses.
 func (g *Graph) RemoveInput(in *Input) {
-	if in.Value.nuses > 0 {
-		panic("ir: RemoveInput of an input in use")
-	}
-	for i, x := range g.Inputs {
-		if x == in {
-			g.Inputs = append(g.Inputs[:i], g.Inputs[i+1:]...)
-			break
+	g.RemoveInputs(func(x *Input) bool { return x == in })
+}
+
+// RemoveInputs takes out the inputs that drop says, which nobody may use.
+func (g *Graph) RemoveInputs(drop func(*Input) bool) {
+	kept := g.Inputs[:0]
+	for _, in := range g.Inputs {
+		if !drop(in) {
+			in.Value.Index = len(kept)
+			kept = append(kept, in)
+		} else if in.Value.nuses > 0 {
+			panic("ir: RemoveInput of an input in use")
 		}
 	}
-	for i, x := range g.Inputs {
-		x.Value.Index = i
-	}
+	clear(g.Inputs[len(kept):])
+	g.Inputs = kept
+	g.targets, g.known = nil, 0
 }
 
 // SetOutputs sets what the graph returns.
@@ -505,6 +578,11 @@ func (g *Graph) SetOutputs(outs []Output, args []Arg) {
 // complete and in schema order.
 func (g *Graph) NewNode(at *Node, op ops.ID, args []Arg, types []Type, origin *Origin) *Node {
 	n := &Node{Op: op, graph: g, Origin: origin}
+	count := len(args)
+	for _, a := range args {
+		count += len(a.more().list)
+	}
+	n.large = count >= manyArgs
 	n.SetArgs(args)
 	n.Outs = make([]*Value, len(types))
 	for i, t := range types {
@@ -553,9 +631,7 @@ func (g *Graph) Erase(n *Node) {
 	}
 	g.unlink(n)
 	n.erased = true
-	for _, a := range n.args {
-		a.Each(func(v *Value) { v.dropUse(n) })
-	}
+	n.dropUses()
 }
 
 // Replace makes the users of n's results refer to vs, and erases n. A nil in vs stands for a result nobody uses.

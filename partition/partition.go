@@ -3,6 +3,7 @@ package partition
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sort"
 
 	"github.com/lathe-ml/lathe/ir"
@@ -445,12 +446,7 @@ func (d *divider) extract(nodes []*ir.Node, index int) *Region {
 
 // returned tells whether the graph returns v other than as the new contents of a buffer that the region owns.
 func (d *divider) returned(v *ir.Value, owned map[*ir.Input]bool) bool {
-	for i, o := range d.g.Outputs {
-		if d.g.Ret().In(i) == v && (o.Target == nil || !owned[o.Target]) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(v.Returned(), func(i int) bool { return !owned[d.g.Outputs[i].Target] })
 }
 
 // owned are the buffers that only this region reads and writes, where the backend keeps such.

@@ -93,14 +93,7 @@ func removeDeadInputs(g *ir.Graph) {
 			target[o.Target] = true
 		}
 	}
-	kept := g.Inputs[:0]
-	for _, in := range g.Inputs {
-		if in.Kind != ir.InputUser && in.Kind != ir.InputOperand && in.Value.NumUses() == 0 && !target[in] {
-			continue
-		}
-		in.Value.Index = len(kept)
-		kept = append(kept, in)
-	}
-	clear(g.Inputs[len(kept):])
-	g.Inputs = kept
+	g.RemoveInputs(func(in *ir.Input) bool {
+		return in.Kind != ir.InputUser && in.Kind != ir.InputOperand && in.Value.NumUses() == 0 && !target[in]
+	})
 }

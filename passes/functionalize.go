@@ -765,6 +765,7 @@ func (f *functionalizer) writeBack(g *ir.Graph) {
 	var outs []ir.Output
 	var args []ir.Arg
 	have := map[*ir.Input]bool{}
+	shared := storages(g)
 	for i, o := range g.Outputs {
 		if o.Kind != ir.OutputUser {
 			have[o.Target] = true
@@ -781,7 +782,7 @@ func (f *functionalizer) writeBack(g *ir.Graph) {
 			if v == nil {
 				continue
 			}
-			if f.overlaps(g, in) {
+			if f.overlaps(shared, in) {
 				f.ctx.Report(&ir.Diag{
 					Code: "alias", Msg: fmt.Sprintf("%s %q is written to and shares memory with another tensor of the model in part", in.Kind, in.Target),
 					Node: in.Value.Name, File: g.File, Entry: g.Entry, Try: "give the buffer memory of its own with clone()",
@@ -803,14 +804,24 @@ func (f *functionalizer) writeBack(g *ir.Graph) {
 	g.SetOutputs(outs, args)
 }
 
+// storages groups the inputs by where their contents lie.
+func storages(g *ir.Graph) map[ir.Storage][]*ir.Input {
+	by := map[ir.Storage][]*ir.Input{}
+	for _, in := range g.Inputs {
+		if in.Data != nil && isComparable(in.Data.Storage) {
+			by[in.Data.Storage] = append(by[in.Data.Storage], in)
+		}
+	}
+	return by
+}
+
 // overlaps tells whether the storage of a written input is seen by another input in another way.
-func (f *functionalizer) overlaps(g *ir.Graph, in *ir.Input) bool {
+func (f *functionalizer) overlaps(shared map[ir.Storage][]*ir.Input, in *ir.Input) bool {
 	if in.Data == nil || !isComparable(in.Data.Storage) {
 		return false
 	}
-	for _, other := range g.Inputs {
-		if other != in && other.Data != nil && isComparable(other.Data.Storage) && other.Data.Storage == in.Data.Storage &&
-			f.viewOf(other.Value) != f.viewOf(in.Value) && other.Value.NumUses() > 0 {
+	for _, other := range shared[in.Data.Storage] {
+		if other != in && f.viewOf(other.Value) != f.viewOf(in.Value) && other.Value.NumUses() > 0 {
 			return true
 		}
 	}

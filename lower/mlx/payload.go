@@ -501,7 +501,7 @@ func (b *builder) initial(in *ir.Input, buf uint32) {
 func (b *builder) writeBack() {
 	type copyBack struct{ from, to uint32 }
 	var copies []copyBack
-	main := b.chains[0]
+	acc := newAccesses(b)
 	ret := b.g.Ret()
 	for i, o := range b.g.Outputs {
 		if o.Kind != ir.OutputBufferMutation {
@@ -516,8 +516,9 @@ func (b *builder) writeBack() {
 		if from == to {
 			continue
 		}
-		if b.inPlace(main, from, to) {
+		if acc.inPlace(from, to) {
 			b.tensors[from].same = b.tensors[to]
+			acc.join(from, to)
 			continue
 		}
 		copies = append(copies, copyBack{from, to})
@@ -530,19 +531,19 @@ func (b *builder) writeBack() {
 			copies[i].from = t.Idx
 		}
 	}
+	overwritten := map[uint32]bool{}
+	for _, c := range copies {
+		overwritten[c.to] = true
+	}
 	for i, o := range b.g.Outputs {
 		v := ret.In(i)
 		if o.Kind == ir.OutputBufferMutation || v == nil || !v.Type.IsTensor() {
 			continue
 		}
-		t := b.raw(v)
-		for _, c := range copies {
-			if c.to == t.Idx {
-				s := b.temp(b.dtype(t))
-				b.emit(&mlx.IdCopyNode{X: t, Out: s})
-				b.of[v] = s.Idx
-				break
-			}
+		if t := b.raw(v); overwritten[t.Idx] {
+			s := b.temp(b.dtype(t))
+			b.emit(&mlx.IdCopyNode{X: t, Out: s})
+			b.of[v] = s.Idx
 		}
 	}
 	for _, c := range copies {
@@ -563,41 +564,77 @@ func (b *builder) resolve(i uint32) *tensor {
 	return t
 }
 
+// accesses tells where in the main chain slots are written and read, nested chains included.
+type accesses struct {
+	b    *builder
+	upTo int // instructions of the main chain that were looked at
+	// made is the only instruction that writes a slot, -1 where several do or one in a nested chain.
+	made map[uint32]int
+	// lastRead is the last instruction that reads a slot or another that shares its memory.
+	lastRead map[*tensor]int
+	returned map[uint32]bool
+}
+
+func newAccesses(b *builder) *accesses {
+	return &accesses{b: b, made: map[uint32]int{}, lastRead: map[*tensor]int{}}
+}
+
+func (a *accesses) scan() {
+	ops := a.b.chains[0].ops
+	for ; a.upTo < len(ops); a.upTo++ {
+		i := a.upTo
+		a.b.each(ops[i], func(t *mlx.Tid, write bool) {
+			if !write {
+				a.lastRead[a.b.resolve(t.Idx)] = i
+			} else if k, ok := a.made[t.Idx]; ok && k != i {
+				a.made[t.Idx] = -1
+			} else {
+				a.made[t.Idx] = i
+			}
+		})
+		a.b.eachNested(ops[i], func(t *mlx.Tid, write bool) {
+			if write {
+				a.made[t.Idx] = -1
+			} else {
+				a.lastRead[a.b.resolve(t.Idx)] = i
+			}
+		})
+	}
+}
+
+// join says that from lies in the memory of to from now on.
+func (a *accesses) join(from, to uint32) {
+	if k, ok := a.lastRead[a.b.tensors[from]]; ok {
+		root := a.b.resolve(to)
+		a.lastRead[root] = max(a.lastRead[root], k)
+	}
+}
+
 // inPlace tells whether the value from can be made in the buffer to: one instruction of the main chain makes it, and
 // nothing reads the buffer after that.
-func (b *builder) inPlace(main *chain, from, to uint32) bool {
+func (a *accesses) inPlace(from, to uint32) bool {
+	b := a.b
 	f := b.tensors[from]
 	if f.kind != kindTemp || f.same != nil || f.dtype != b.tensors[to].dtype {
 		return false
 	}
-	made := -1
-	for i, op := range main.ops {
-		writes, reads, nested := false, false, false
-		b.each(op, func(t *mlx.Tid, write bool) {
-			writes = writes || write && t.Idx == from
-			reads = reads || !write && b.resolve(t.Idx) == b.tensors[to]
-		})
-		b.eachNested(op, func(t *mlx.Tid, write bool) {
-			nested = nested || write && t.Idx == from
-			reads = reads || !write && b.resolve(t.Idx) == b.tensors[to]
-		})
-		if nested || writes && made >= 0 || reads && made >= 0 {
-			return false
-		}
-		if writes {
-			made = i
-		}
-	}
-	if made < 0 {
+	a.scan()
+	made, ok := a.made[from]
+	if !ok || made < 0 {
 		return false
 	}
-	for i, o := range b.g.Outputs {
-		v := b.g.Ret().In(i)
-		if o.Kind != ir.OutputBufferMutation && v != nil && v.Type.IsTensor() && b.raw(v).Idx == to {
-			return false
+	if last, ok := a.lastRead[b.tensors[to]]; ok && last > made {
+		return false
+	}
+	if a.returned == nil {
+		a.returned = map[uint32]bool{}
+		for i, o := range b.g.Outputs {
+			if v := b.g.Ret().In(i); o.Kind != ir.OutputBufferMutation && v != nil && v.Type.IsTensor() {
+				a.returned[b.raw(v).Idx] = true
+			}
 		}
 	}
-	return true
+	return !a.returned[to]
 }
 
 // memBlob is a run of bytes in memory.

@@ -180,14 +180,14 @@ func (m *method) outputs() {
 		}
 	}
 	// What shows contents that will be overwritten is saved first.
-	stale := func(t *tensor) bool {
-		for _, b := range backs {
-			if m.share(operand{t: t}, operand{t: b}) {
-				return true
-			}
+	written, writtenBufs := map[*tensor]bool{}, map[*buffer]bool{}
+	for _, b := range backs {
+		if b != nil {
+			written[b] = true
+			writtenBufs[b.buf] = b.buf != nil
 		}
-		return false
 	}
+	stale := func(t *tensor) bool { return written[t] || writtenBufs[t.buf] }
 	saved := map[*tensor]*tensor{}
 	results := make([]int32, len(m.g.Outputs))
 	sources := map[int]*tensor{}
