@@ -77,6 +77,8 @@ type Options struct {
 	// Pipeline replaces the backend's passes, by names; Skip leaves some out.
 	Pipeline string
 	Skip     []string
+	// Quantize makes integers of weights; its pass comes after those that find what the weights are.
+	Quantize passes.Quantization
 	// Kernels is a folder of Metal kernels (see KernelStub) and FuseKernels makes one kernel of each chain of element-wise
 	// operators, for the backend mlx.
 	Kernels     string
@@ -90,6 +92,9 @@ type Options struct {
 	Program program.Options
 	// Progress, when not nil, is told the stage at work and how far it is.
 	Progress func(stage string, done, total int64)
+
+	// ran, when not nil, is told what the passes have to say of a method.
+	ran func(method string, pc *passes.Context)
 }
 
 // Report says what was made.
@@ -136,6 +141,13 @@ func Compile(ctx context.Context, o Options) (*Report, error) {
 	if err := missing.Err(); err != nil {
 		return nil, err
 	}
+	quantized := 0
+	o.ran = func(method string, pc *passes.Context) {
+		quantized += pc.Quantized
+		for _, n := range pc.Notes {
+			rep.Notes = append(rep.Notes, "method "+method+": "+n)
+		}
+	}
 	for _, g := range prog.Methods {
 		part, err := transform(ctx, g, backend, o)
 		if err != nil {
@@ -145,6 +157,12 @@ func Compile(ctx context.Context, o Options) (*Report, error) {
 			rep.Regions = append(rep.Regions, part.Regions...)
 			rep.Outside = append(rep.Outside, part.Outside...)
 		}
+	}
+	if asked := o.Quantize.String(); asked != "" && quantized == 0 {
+		return nil, ir.Diags{{
+			Code: "quantize", Msg: "no layer could be quantized to " + asked + "; " + strings.Join(rep.Notes, "; "), Entry: o.Inputs[0].Path,
+			Try: "ask for layers that the model has, and for groups that divide their rows",
+		}}
 	}
 	o.Program.External = o.ExternalWeights != ""
 	var lowered *program.Result
@@ -363,7 +381,7 @@ func (o Options) Passes() (passes.Pipeline, error) {
 	}
 	p := pipelineOf(b)
 	if o.Pipeline != "" {
-		if p, err = passes.Parse(o.Pipeline, p...); err != nil {
+		if p, err = passes.Parse(o.Pipeline, append(p, o.Quantize.Pass())...); err != nil {
 			return nil, &UsageError{err}
 		}
 	}
@@ -372,7 +390,27 @@ func (o Options) Passes() (passes.Pipeline, error) {
 			return nil, &UsageError{fmt.Errorf("the pipeline has no pass called %q: %s", s, p)}
 		}
 	}
-	return p.Without(o.Skip...), nil
+	return withQuantize(p, o.Quantize).Without(o.Skip...), nil
+}
+
+// withQuantize puts the pass that quantizes where weights are seen plainly: behind functionalization, and behind the
+// copies and aliases that mean nothing, where the pipeline removes them.
+func withQuantize(p passes.Pipeline, q passes.Quantization) passes.Pipeline {
+	pass := q.Pass()
+	if q == (passes.Quantization{}) || len(p.Without(pass.Name)) < len(p) {
+		return p
+	}
+	at := 0
+	for i, x := range p {
+		if x.Name == passes.Functionalize.Name {
+			at = i + 1
+		}
+		if x.Name == passes.RemoveNoops.Name {
+			at = i + 1
+			break
+		}
+	}
+	return slices.Insert(slices.Clone(p), at, pass)
 }
 
 // transform runs the passes of the target on one graph and gives the target's delegate what it takes.
@@ -407,5 +445,9 @@ func (o Options) run(ctx context.Context, p passes.Pipeline, g *ir.Graph, legal 
 		return ctx.Err()
 	}}
 	pc := &passes.Context{Target: o.Backend, Legal: legal, Hooks: append([]passes.Hook{watch}, o.Hooks...), Bisect: o.Bisect, BisectOut: o.BisectOut}
-	return asBug(guard("pass", func() error { return p.Run(pc, g) }), g.Name, at)
+	err := asBug(guard("pass", func() error { return p.Run(pc, g) }), g.Name, at)
+	if o.ran != nil && err == nil {
+		o.ran(g.Name, pc)
+	}
+	return err
 }

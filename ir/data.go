@@ -1,5 +1,7 @@
 package ir
 
+import "io"
+
 // Storage is a run of bytes that one or more tensors view. Bytes may be mapped from a file or made when asked for, so
 // they are to be asked for as late as possible and never written to.
 type Storage interface {
@@ -14,6 +16,13 @@ type FileStorage interface {
 	Storage
 	// FileRange gives the file's descriptor and the offset at which the storage begins.
 	FileRange() (file interface{ Fd() uintptr }, offset int64)
+}
+
+// StreamStorage is a storage that is made when asked for and can be written piece by piece, so that it need not fit in
+// memory.
+type StreamStorage interface {
+	Storage
+	WriteTo(w io.Writer) (int64, error)
 }
 
 // Data is a tensor's contents: a view of a storage.
@@ -98,6 +107,79 @@ func (d *Data) Compact() ([]byte, error) {
 		}
 		if i < 0 {
 			return out, nil
+		}
+	}
+}
+
+// WriteTo writes the elements row-major, Numel*DType.Size() bytes, in pieces where they do not lie so.
+func (d *Data) WriteTo(w io.Writer) (int64, error) {
+	sz := d.DType.Size()
+	size := d.Numel() * sz
+	if d.Contiguous() {
+		if st, ok := d.Storage.(StreamStorage); ok && d.Offset == 0 && st.Size() == size {
+			return st.WriteTo(w)
+		}
+		p, err := d.Compact()
+		if err != nil {
+			return 0, err
+		}
+		n, err := w.Write(p)
+		return int64(n), err
+	}
+	src, err := d.Storage.Bytes()
+	if err != nil || size == 0 {
+		return 0, err
+	}
+	return d.gather(w, src, size)
+}
+
+// gatherBytes is how much of a strided tensor is put together at a time.
+const gatherBytes = 1 << 20
+
+// gather writes the elements of a strided tensor row-major.
+func (d *Data) gather(w io.Writer, src []byte, total int64) (int64, error) {
+	size := d.DType.Size()
+	last := len(d.Sizes) - 1
+	run, step := d.Sizes[last], d.Strides[last]*size
+	buf := make([]byte, 0, min(gatherBytes+size, total))
+	var written int64
+	flush := func() error {
+		n, err := w.Write(buf)
+		written += int64(n)
+		buf = buf[:0]
+		return err
+	}
+	idx := make([]int64, last)
+	pos := d.Offset * size
+	for {
+		at := pos
+		for k := int64(0); k < run; {
+			n := int64(1)
+			if step == size {
+				n = min(run-k, max(1, (gatherBytes-int64(len(buf)))/size))
+			}
+			buf = append(buf, src[at:at+n*size]...)
+			k += n
+			at += n * step
+			if len(buf) >= gatherBytes {
+				if err := flush(); err != nil {
+					return written, err
+				}
+			}
+		}
+		i := last - 1
+		for ; i >= 0; i-- {
+			idx[i]++
+			pos += d.Strides[i] * size
+			if idx[i] < d.Sizes[i] {
+				break
+			}
+			pos -= d.Sizes[i] * d.Strides[i] * size
+			idx[i] = 0
+		}
+		if i < 0 {
+			err := flush()
+			return written, err
 		}
 	}
 }

@@ -46,7 +46,11 @@ func (d *Decomp) quantized(x *ir.Value, scale, zero any, lo, hi any, t ir.DType)
 	if f, ok := d.arg(scale).Float(); ok {
 		inv = 1 / f
 	} else {
-		inv = d.reciprocal(d.opmath(d.arg(scale).Value()))
+		s := d.arg(scale).Value()
+		if x.Type.DType == ops.Float32 {
+			s = d.opmath(s)
+		}
+		inv = d.reciprocal(s)
 	}
 	q := d.round(d.mul(x, inv))
 	if z := d.arg(zero); !z.IsNone() {
@@ -384,9 +388,10 @@ func (d *Decomp) affineRange(t ir.DType) (lo, hi float64) {
 	return floatArg(d.named("quant_min"), lo), floatArg(d.named("quant_max"), hi)
 }
 
+// The affine functions compute in the type of their input and round to it after each step, as theirs do in eager.
+
 func decompQuantizeAffine(d *Decomp) []*ir.Value {
-	in := d.in(0)
-	x := d.opmath(in)
+	x := d.in(0)
 	shape, params, _, ok := d.blocks(x, d.N.Arg(1))
 	t := d.N.Out().Type.DType
 	if !ok || kindOf(t) != 1 {
@@ -398,8 +403,7 @@ func decompQuantizeAffine(d *Decomp) []*ir.Value {
 }
 
 func decompChooseQparamsAffine(d *Decomp) []*ir.Value {
-	in := d.in(0)
-	x := d.opmath(in)
+	x := d.in(0)
 	_, _, reduced, ok := d.blocks(x, d.N.Arg(2))
 	shape, _, _, _ := d.blocks(x, d.N.Arg(2))
 	target, okT := d.named("target_dtype").DType()
@@ -408,7 +412,7 @@ func decompChooseQparamsAffine(d *Decomp) []*ir.Value {
 		return nil
 	}
 	lo, hi := d.affineRange(target)
-	tiny := map[ir.DType]float64{ops.Float16: 0x1p-14, ops.Float64: 0x1p-1022}[in.Type.DType]
+	tiny := map[ir.DType]float64{ops.Float16: 0x1p-14, ops.Float64: 0x1p-1022}[x.Type.DType]
 	if tiny == 0 {
 		tiny = 0x1p-126
 	}

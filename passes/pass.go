@@ -14,6 +14,8 @@ type Pass struct {
 	Name string
 	// Doc says in a sentence what it does.
 	Doc string
+	// Lossy says why results may differ after it, in words for a report; empty for passes that keep them.
+	Lossy string
 	// Run transforms a root graph, its nested graphs included. An error is a bug or a broken input; what the user's program
 	// asks for and cannot have is reported to the context, so that one run tells all of it.
 	Run func(ctx *Context, g *ir.Graph) error
@@ -37,6 +39,10 @@ type Context struct {
 	BisectOut io.Writer
 	// Diags are the diagnostics of all passes so far.
 	Diags ir.Diags
+	// Notes are remarks for the user that do no harm.
+	Notes []string
+	// Quantized counts the layers whose weights became integers.
+	Quantized int
 
 	pass    string
 	changes int

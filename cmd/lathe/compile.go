@@ -16,12 +16,17 @@ import (
 
 // target are the flags that choose and change a pipeline.
 type target struct {
-	Backend string   `help:"Who runs the program: ${backends}." default:"${backend}" enum:"${backends}" placeholder:"NAME"`
-	Dim     []string `help:"Bounds of a size that the export left open." placeholder:"NAME=MIN..MAX" sep:"none"`
+	Backend  string   `help:"Who runs the program: ${backends}." default:"${backend}" enum:"${backends}" placeholder:"NAME"`
+	Quantize string   `help:"Make integers of weights: 2w, 4w, 8w, or with activations 8da4w, 8da8w; :N for groups of N that share a scale." placeholder:"linear=4w:32,embedding=8w"`
+	Dim      []string `help:"Bounds of a size that the export left open." placeholder:"NAME=MIN..MAX" sep:"none"`
 }
 
 func (t target) options(o *lathe.Options) error {
 	o.Backend = t.Backend
+	var err error
+	if o.Quantize, err = passes.ParseQuantization(t.Quantize); err != nil {
+		return &lathe.UsageError{Err: fmt.Errorf("--quantize: %w", err)}
+	}
 	for _, d := range t.Dim {
 		name, r, err := parseDim(d)
 		if err != nil {

@@ -8,6 +8,7 @@ func (*compileCmd) Help() string {
     lathe compile model.pt2
     lathe compile model.pt2 --backend mlx -o model.pte
     lathe compile model.pt2 --dim s70=1..512 --report report.html
+    lathe compile model.pt2 --quantize linear=8da4w:32,embedding=8w
     lathe compile --method encode=enc.pt2 --method decode=dec.pt2 -o both.pte
     lathe compile model.pt2 --external-weights model.ptd`
 }

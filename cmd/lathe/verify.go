@@ -74,6 +74,8 @@ func (c *verifyCmd) Run(e *env) error {
 				text = "skipped: " + st.Skipped
 			case st.Unchanged:
 				text = "nothing changed"
+			case st.Lossy != "":
+				text = "differs as it may, " + st.Lossy
 			}
 			if _, err := fmt.Fprintf(w, "%-28s %s\n", st.Name, text); err != nil {
 				return err

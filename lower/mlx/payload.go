@@ -672,14 +672,7 @@ type gatherBlob struct {
 
 func (b *gatherBlob) Size() int64 { return b.size }
 
-func (b *gatherBlob) WriteTo(w io.Writer) (int64, error) {
-	p, err := b.d.Compact()
-	if err != nil {
-		return 0, err
-	}
-	n, err := w.Write(p)
-	return int64(n), err
-}
+func (b *gatherBlob) WriteTo(w io.Writer) (int64, error) { return b.d.WriteTo(w) }
 
 type fileBlob struct {
 	gatherBlob

@@ -301,7 +301,9 @@ func (b *builder) dequantize(p *packed, w, scales mlx.Tid, biases *mlx.Tid) mlx.
 }
 
 // ordered gives the elements of in in the order of the packed weight's rows and groups.
-func (p *packed) ordered(in *ir.Input) ([]byte, error) {
+func (p *packed) ordered(in *ir.Input) ([]byte, error) { return p.inOrder(in).Compact() }
+
+func (p *packed) inOrder(in *ir.Input) *ir.Data {
 	d := *in.Data
 	st := d.Strides
 	if st == nil {
@@ -313,7 +315,7 @@ func (p *packed) ordered(in *ir.Input) ([]byte, error) {
 	case p.perm != nil:
 		d.Sizes, d.Strides = pick(d.Sizes, p.perm), pick(st, p.perm)
 	}
-	return d.Compact()
+	return &d
 }
 
 // packBlob is the words of a weight whose numbers are kept in a byte each. They are packed while they are written.
@@ -322,34 +324,43 @@ type packBlob struct{ p *packed }
 func (b *packBlob) Size() int64 { return b.p.rows() * b.p.cols * b.p.bits / 8 }
 
 func (b *packBlob) WriteTo(w io.Writer) (int64, error) {
-	q, err := b.p.ordered(b.p.q)
-	if err != nil {
-		return 0, err
+	q := &packer{
+		w: bufio.NewWriterSize(w, 1<<16), bits: uint(b.p.bits), low: uint64(b.p.low), signed: b.p.q.Data.DType == ops.Int8,
 	}
-	out := bufio.NewWriterSize(w, 1<<16)
-	bits := uint(b.p.bits)
-	mask := uint64(1)<<bits - 1
-	low := uint64(b.p.low)
-	n := int64(0)
-	var acc uint64
-	var have uint
-	signed := b.p.q.Data.DType == ops.Int8
-	for _, c := range q {
+	if _, err := b.p.inOrder(b.p.q).WriteTo(q); err != nil {
+		return q.n, err
+	}
+	return q.n, q.w.Flush()
+}
+
+// packer packs the numbers that are written to it, a byte each. Rows fill whole words, so words never mix rows.
+type packer struct {
+	w      *bufio.Writer
+	n      int64
+	bits   uint
+	low    uint64
+	signed bool
+	acc    uint64
+	have   uint
+}
+
+func (q *packer) Write(p []byte) (int, error) {
+	mask := uint64(1)<<q.bits - 1
+	for i, c := range p {
 		x := uint64(c)
-		if signed {
+		if q.signed {
 			x = uint64(int64(int8(c)))
 		}
-		acc |= (x - low) & mask << have
-		// Rows fill whole words, so words never mix rows.
-		for have += bits; have >= 8; have -= 8 {
-			if err := out.WriteByte(byte(acc)); err != nil {
-				return n, err
+		q.acc |= (x - q.low) & mask << q.have
+		for q.have += q.bits; q.have >= 8; q.have -= 8 {
+			if err := q.w.WriteByte(byte(q.acc)); err != nil {
+				return i, err
 			}
-			n++
-			acc >>= 8
+			q.n++
+			q.acc >>= 8
 		}
 	}
-	return n, out.Flush()
+	return len(p), nil
 }
 
 // groupBlob is the scales of a weight's groups, or the biases: scale*(low - zero). A scale of a coarser group is repeated.

@@ -90,73 +90,7 @@ type dataBlob struct {
 
 func (b *dataBlob) Size() int64 { return b.size }
 
-func (b *dataBlob) WriteTo(w io.Writer) (int64, error) {
-	if !b.d.Contiguous() {
-		return b.gather(w)
-	}
-	p, err := b.d.Compact()
-	if err != nil {
-		return 0, err
-	}
-	n, err := w.Write(p)
-	return int64(n), err
-}
-
-// gatherBytes is how much of a strided tensor is put together at a time, so that none has to fit in memory.
-const gatherBytes = 1 << 20
-
-// gather writes the elements of a strided tensor row-major.
-func (b *dataBlob) gather(w io.Writer) (int64, error) {
-	d := b.d
-	src, err := d.Storage.Bytes()
-	if err != nil || b.size == 0 {
-		return 0, err
-	}
-	size := d.DType.Size()
-	last := len(d.Sizes) - 1
-	run, step := d.Sizes[last], d.Strides[last]*size
-	buf := make([]byte, 0, min(gatherBytes+size, b.size))
-	var written int64
-	flush := func() error {
-		n, err := w.Write(buf)
-		written += int64(n)
-		buf = buf[:0]
-		return err
-	}
-	idx := make([]int64, last)
-	pos := d.Offset * size
-	for {
-		at := pos
-		for k := int64(0); k < run; {
-			n := int64(1)
-			if step == size {
-				n = min(run-k, max(1, (gatherBytes-int64(len(buf)))/size))
-			}
-			buf = append(buf, src[at:at+n*size]...)
-			k += n
-			at += n * step
-			if len(buf) >= gatherBytes {
-				if err := flush(); err != nil {
-					return written, err
-				}
-			}
-		}
-		i := last - 1
-		for ; i >= 0; i-- {
-			idx[i]++
-			pos += d.Strides[i] * size
-			if idx[i] < d.Sizes[i] {
-				break
-			}
-			pos -= d.Sizes[i] * d.Strides[i] * size
-			idx[i] = 0
-		}
-		if i < 0 {
-			err := flush()
-			return written, err
-		}
-	}
-}
+func (b *dataBlob) WriteTo(w io.Writer) (int64, error) { return b.d.WriteTo(w) }
 
 type fileBlob struct {
 	dataBlob

@@ -1,8 +1,11 @@
 package xnnpack
 
 import (
+	"bufio"
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"io"
 	"math"
 
 	"github.com/lathe-ml/lathe/codegen/fb/xnnpack"
@@ -381,24 +384,45 @@ func (b *builder) groupWeight(w *quantWeight, scales []uint16) uint32 {
 	return b.declare(v, xnnpayload.InvalidID, 0, b.data("nibbles "+weightKey(w.data), w.nibbles))
 }
 
-// nibbles are the integers, plus 8, two to a byte, the first one low.
-func (w *quantWeight) nibbles() partition.Blob {
-	d := w.data.Data
-	return &madeBlob{w.rows * w.cols / 2, func() ([]byte, error) {
-		p, err := d.Compact()
-		if err != nil {
-			return nil, err
+// nibbles are the integers, plus 8, two to a byte, the first one low. They are packed while they are written.
+func (w *quantWeight) nibbles() partition.Blob { return nibbleBlob{w} }
+
+type nibbleBlob struct{ w *quantWeight }
+
+func (b nibbleBlob) Size() int64 { return b.w.rows * b.w.cols / 2 }
+
+func (b nibbleBlob) WriteTo(out io.Writer) (int64, error) {
+	p := &nibblePacker{w: bufio.NewWriterSize(out, 1<<16)}
+	if _, err := b.w.data.Data.WriteTo(p); err != nil {
+		return p.n, fmt.Errorf("weight %q: %w", b.w.data.Target, err)
+	}
+	return p.n, p.w.Flush()
+}
+
+// nibblePacker packs the integers that are written to it, which are of an even number in all.
+type nibblePacker struct {
+	w    *bufio.Writer
+	n    int64
+	low  byte
+	half bool
+}
+
+func (p *nibblePacker) Write(xs []byte) (int, error) {
+	for i, b := range xs {
+		x := int8(b)
+		if x < -8 || x > 7 {
+			return i, errors.New("a number outside of 4 bits")
 		}
-		out := make([]byte, len(p)/2)
-		for i := range out {
-			x, y := int8(p[2*i]), int8(p[2*i+1])
-			if x < -8 || x > 7 || y < -8 || y > 7 {
-				return nil, fmt.Errorf("weight %q: a number outside of 4 bits", w.data.Target)
-			}
-			out[i] = byte(x+8) | byte(y+8)<<4
+		if p.half = !p.half; p.half {
+			p.low = byte(x + 8)
+			continue
 		}
-		return out, nil
-	}}
+		if err := p.w.WriteByte(p.low | byte(x+8)<<4); err != nil {
+			return i, err
+		}
+		p.n++
+	}
+	return len(xs), nil
 }
 
 // splitScales gives the scales as bfloat16, and what they lack, likewise; nil where they lack nothing.
@@ -412,7 +436,7 @@ func (w *quantWeight) splitScales() (coarse, fine []uint16, err error) {
 	for i, f := range fs {
 		coarse[i] = toBFloat16(f)
 		rest := f - fromBFloat16(coarse[i])
-		fine[i] = toBFloat16(rest)
+		fine[i] = max(toBFloat16(rest), leastScale)
 		exact = exact && rest == 0
 	}
 	if exact {
@@ -420,6 +444,9 @@ func (w *quantWeight) splitScales() (coarse, fine []uint16, err error) {
 	}
 	return coarse, fine, nil
 }
+
+// leastScale is the smallest scale that the delegate takes, as bfloat16: it stands for nothing, too.
+const leastScale = 0x0080
 
 // toBFloat16 cuts off: the rest keeps the sign of the scale, which the delegate wants positive.
 func toBFloat16(f float32) uint16 { return uint16(math.Float32bits(f) >> 16) }
