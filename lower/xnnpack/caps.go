@@ -115,8 +115,8 @@ func (m *match) sameType(v *ir.Value) bool {
 	return true
 }
 
-// isHalf tells tensors of float16.
-func isHalf(t ir.Type) bool { return t.DType == ops.Float16 }
+// isHalf tells tensors of 16-bit floats.
+func isHalf(t ir.Type) bool { return t.DType == ops.Float16 || t.DType == ops.BFloat16 }
 
 func (m *match) held(v *ir.Value) bool {
 	if why := heldType(v.Type); why != "" && !(m.bytes && v.Type.DType == ops.Int8) {

@@ -64,7 +64,7 @@ func (b *builder) widen(v *ir.Value, in func(*ir.Value) uint32) uint32 {
 	b.wide = false
 	id := in(v)
 	b.wide = true
-	if b.values[id].dtype != xnnpack.XNNDatatypeFp16 {
+	if d := b.values[id].dtype; d != xnnpack.XNNDatatypeFp16 && d != xnnpack.XNNDatatypeBf16 {
 		return id
 	}
 	if out, ok := b.widened[id]; ok {
@@ -85,7 +85,7 @@ func (b *builder) widenOut(v *ir.Value, shape []sym.Expr, declare func(*ir.Value
 // float is the type that the node at hand computes in.
 func (b *builder) float() xnnpack.XNNDatatype {
 	if !b.wide && len(b.n.Outs) > 0 && isHalf(b.n.Outs[0].Type) {
-		return xnnpack.XNNDatatypeFp16
+		return datatype(b.n.Outs[0].Type.DType)
 	}
 	return xnnpack.XNNDatatypeFp32
 }
@@ -115,7 +115,7 @@ func numberSize(d xnnpack.XNNDatatype) int64 {
 	return 4
 }
 
-// widened is float16 data as float32, made when it is written.
+// widened is data of 16-bit floats as float32, made when it is written.
 func widened(d *ir.Data) partition.Blob {
 	return &madeBlob{4 * d.Numel(), func() ([]byte, error) {
 		fs, err := readFloats(d)

@@ -55,10 +55,13 @@ func isSwap(n *ir.Node) bool {
 
 // linear is x wT + bias.
 func linear(m *match) emit {
+	x, w, bias := m.in(0), m.in(1), m.in(2)
+	if m.out().DType == ops.BFloat16 && allReadDynamic(w) {
+		return quantizedLinear(m)
+	}
 	if !m.floats() {
 		return nil
 	}
-	x, w, bias := m.in(0), m.in(1), m.in(2)
 	if x.Type.Rank() == 0 || w.Type.Rank() != 2 {
 		return m.no("a weight that is no matrix")
 	}

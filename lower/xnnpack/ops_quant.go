@@ -153,7 +153,7 @@ type quantWeight struct {
 // readWeight reads what dequantizes a constant matrix, symmetric ones only.
 func readWeight(v *ir.Value) (*quantWeight, bool) {
 	n := v.Def
-	if n == nil || v.Type.Rank() != 2 || v.Type.DType != ops.Float32 || n.In(0) == nil {
+	if n == nil || v.Type.Rank() != 2 || heldSum(v.Type) != "" || n.In(0) == nil {
 		return nil, false
 	}
 	w := &quantWeight{data: partition.Weight(n.In(0))}
@@ -195,7 +195,7 @@ func readWeight(v *ir.Value) (*quantWeight, bool) {
 		return nil, false
 	}
 	if n.Op != ops.QuantizedDecomposedDequantizePerTensorDefault {
-		if w.scale == nil || w.scale.Data.DType != ops.Float32 || w.scale.Data.Numel() != w.rows*(w.cols/w.group) {
+		if w.scale == nil || heldSum(w.scale.Value.Type) != "" || w.scale.Data.Numel() != w.rows*(w.cols/w.group) {
 			return nil, false
 		}
 	}
@@ -251,6 +251,15 @@ func (w *quantWeight) perRow() bool { return w.group == w.cols }
 // forDynamic tells whether the delegate multiplies w with rows that are quantized when the program runs.
 func (w *quantWeight) forDynamic() bool {
 	return w.perRow() || w.bits == 4 && w.group%32 == 0
+}
+
+// heldSum says why the delegate does not sum products of a type: beside the floats that it computes on it has bfloat16 at
+// the edges of linear layers over integers.
+func heldSum(t ir.Type) string {
+	if t.IsTensor() && t.DType == ops.BFloat16 {
+		t.DType = ops.Float32
+	}
+	return heldType(t)
 }
 
 // forFloats tells whether the delegate multiplies w with floats.
@@ -359,7 +368,12 @@ func (b *builder) channelScales(w *quantWeight) *xnnpack.PerChannelQuant {
 	q := &xnnpack.PerChannelQuant{Scale: []float32{}, NumScales: uint32(w.rows)}
 	if w.scale != nil {
 		d, key := shaped(w.scale, &form{sizes: []int64{w.rows}})
-		q.ScaleBufferIdx = b.data("scale "+key, func() partition.Blob { return dataBlob(d) })
+		q.ScaleBufferIdx = b.data("scale "+key, func() partition.Blob {
+			if isHalf(w.scale.Value.Type) {
+				return widened(d)
+			}
+			return dataBlob(d)
+		})
 	} else {
 		fs := make([]float32, w.rows)
 		for i := range fs {
@@ -540,7 +554,7 @@ func dynamicChain(d *ir.Node) *chain {
 		return nil
 	}
 	t := c.x.Type
-	if heldType(t) != "" || t.Rank() == 0 || d.Out().Type.DType != ops.Float32 {
+	if heldSum(t) != "" || t.Rank() == 0 || d.Out().Type.DType != t.DType {
 		return nil
 	}
 	for _, n := range []*ir.Node{c.choose, c.quantize, d} {
@@ -631,19 +645,37 @@ func dynamicPart(m *match) emit {
 
 // takesDynamic tells linear layers over v that quantize for themselves.
 func takesDynamic(n *ir.Node, v *ir.Value) bool {
-	if n.Op != ops.AtenLinearDefault || n.In(0) != v || n.In(1) == v || n.In(2) == v {
-		return false
-	}
-	w, ok := readWeight(n.In(1))
-	if !ok || !w.forDynamic() || n.In(2) != nil && !isConst(n.In(2)) || heldType(n.Out().Type) != "" {
-		return false
-	}
-	if c := dynamicInput(v); c == nil || c.together && (!w.perRow() || symbolic(v.Type.Shape) > 1) {
+	if !readsDynamic(n, v) {
 		return false
 	}
 	// The weight comes along only if all who read it take it so.
 	_, why := plan(n.In(1).Def)
 	return why == nil
+}
+
+// allReadDynamic tells weights that only such layers read.
+func allReadDynamic(w *ir.Value) bool {
+	for _, u := range w.Users() {
+		if u.IsReturn() || !readsDynamic(u, u.In(0)) || u.In(1) != w {
+			return false
+		}
+	}
+	return true
+}
+
+// readsDynamic tells linear layers over v that could quantize for themselves.
+func readsDynamic(n *ir.Node, v *ir.Value) bool {
+	if n.Op != ops.AtenLinearDefault || n.In(0) != v || n.In(1) == v || n.In(2) == v {
+		return false
+	}
+	w, ok := readWeight(n.In(1))
+	if !ok || !w.forDynamic() || n.In(2) != nil && !isConst(n.In(2)) || heldSum(n.Out().Type) != "" || n.Out().Type.DType != v.Type.DType {
+		return false
+	}
+	if c := dynamicInput(v); c == nil || c.together && (!w.perRow() || symbolic(v.Type.Shape) > 1) {
+		return false
+	}
+	return true
 }
 
 // dequantizeWeight is part of the linear layers that read it.
@@ -659,9 +691,12 @@ func dequantizeWeight(m *match) emit {
 	if v.IsOutput() || v.NumUses() == 0 {
 		return m.no("a weight that is given out")
 	}
+	if isHalf(v.Type) && !allReadDynamic(v) {
+		return m.no("quantized weights of %s beside numbers", v.Type.DType)
+	}
 	for _, u := range v.Users() {
-		if u.Op != ops.AtenLinearDefault || u.In(1) != v || u.In(0) == v || u.In(2) != nil && !isConst(u.In(2)) || heldType(u.Out().Type) != "" ||
-			heldType(u.In(0).Type) != "" {
+		if u.Op != ops.AtenLinearDefault || u.In(1) != v || u.In(0) == v || u.In(2) != nil && !isConst(u.In(2)) || heldSum(u.Out().Type) != "" ||
+			heldSum(u.In(0).Type) != "" {
 			return m.no("quantized weights that %s reads", u.OpName())
 		}
 		if !w.forFloats() && (dynamicInput(u.In(0)) == nil || !w.forDynamic()) {

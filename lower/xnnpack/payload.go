@@ -150,6 +150,8 @@ func datatype(d ops.DType) xnnpack.XNNDatatype {
 		return xnnpack.XNNDatatypeFp32
 	case ops.Float16:
 		return xnnpack.XNNDatatypeFp16
+	case ops.BFloat16:
+		return xnnpack.XNNDatatypeBf16
 	case ops.Int8:
 		return xnnpack.XNNDatatypeQint8
 	}

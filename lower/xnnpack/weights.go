@@ -87,7 +87,7 @@ func (s gathered) Bytes() ([]byte, error) { return s.d.Compact() }
 // weight is the constant value of a parameter, buffer or constant.
 func (b *builder) weight(in *ir.Input, f *form) uint32 {
 	d, key := shaped(in, f)
-	if b.wide && d.DType == ops.Float16 {
+	if b.wide && (d.DType == ops.Float16 || d.DType == ops.BFloat16) {
 		return b.constant("f32 "+key, d.Sizes, xnnpack.XNNDatatypeFp32, func() partition.Blob { return widened(d) })
 	}
 	return b.constant(key, d.Sizes, datatype(d.DType), func() partition.Blob { return dataBlob(d) })
@@ -119,7 +119,7 @@ func (b *builder) packed(key string, sizes []int64, d xnnpack.XNNDatatype, data 
 // packedWeight is a weight for a node that packs it.
 func (b *builder) packedWeight(in *ir.Input, f *form) uint32 {
 	d, key := shaped(in, f)
-	if b.wide && d.DType == ops.Float16 {
+	if b.wide && (d.DType == ops.Float16 || d.DType == ops.BFloat16) {
 		return b.packed("f32 "+key, d.Sizes, xnnpack.XNNDatatypeFp32, func() partition.Blob { return widened(d) })
 	}
 	return b.packed(key, d.Sizes, datatype(d.DType), func() partition.Blob { return dataBlob(d) })
@@ -242,11 +242,18 @@ func (b *madeBlob) WriteTo(w io.Writer) (int64, error) {
 	return int64(n), err
 }
 
-// readFloats gives the elements of a tensor of float32 or float16.
+// readFloats gives the elements of a tensor of float32, float16 or bfloat16.
 func readFloats(d *ir.Data) ([]float32, error) {
 	p, err := d.Compact()
 	if err != nil {
 		return nil, err
+	}
+	if d.DType == ops.BFloat16 {
+		fs := make([]float32, len(p)/2)
+		for i := range fs {
+			fs[i] = fromBFloat16(binary.LittleEndian.Uint16(p[2*i:]))
+		}
+		return fs, nil
 	}
 	if d.DType == ops.Float16 {
 		fs := make([]float32, len(p)/2)
