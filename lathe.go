@@ -85,6 +85,10 @@ type Options struct {
 	FuseKernels bool
 	// Hooks watch the passes.
 	Hooks []passes.Hook
+	// VerifyEach evaluates every method in the reference engine, as imported and after each pass, and ends the compile where
+	// an output becomes another. VerifyCalls are the inputs; without any they are random. Notes say what cannot be judged.
+	VerifyEach  bool
+	VerifyCalls [][]Value
 	// Bisect switches single rewrites off, and BisectOut is where their marks go.
 	Bisect    *passes.Matcher
 	BisectOut io.Writer
@@ -95,6 +99,8 @@ type Options struct {
 
 	// ran, when not nil, is told what the passes have to say of a method.
 	ran func(method string, pc *passes.Context)
+	// note, when not nil, takes remarks on a method.
+	note func(method, text string)
 }
 
 // Report says what was made.
@@ -142,10 +148,11 @@ func Compile(ctx context.Context, o Options) (*Report, error) {
 		return nil, err
 	}
 	quantized := 0
+	o.note = func(method, text string) { rep.Notes = append(rep.Notes, "method "+method+": "+text) }
 	o.ran = func(method string, pc *passes.Context) {
 		quantized += pc.Quantized
 		for _, n := range pc.Notes {
-			rep.Notes = append(rep.Notes, "method "+method+": "+n)
+			o.note(method, n)
 		}
 	}
 	for _, g := range prog.Methods {
@@ -419,7 +426,22 @@ func transform(ctx context.Context, g *ir.Graph, backend partition.Backend, o Op
 	if err != nil {
 		return nil, err
 	}
-	if err := o.run(ctx, p, g, legality(backend)); err != nil || backend == nil {
+	before := o
+	if o.VerifyEach {
+		judge, err := judgeEach(ctx, g, o)
+		if err != nil {
+			return nil, err
+		}
+		before.Hooks = append(slices.Clone(o.Hooks), judge.hook(ctx))
+		defer func() {
+			if o.note != nil {
+				o.note(g.Name, judge.note())
+			}
+		}()
+		// Regions are no nodes that can be evaluated: what comes after them is held to the rules alone.
+		o.Hooks = append(slices.Clone(o.Hooks), passes.VerifyHook())
+	}
+	if err := before.run(ctx, p, g, legality(backend)); err != nil || backend == nil {
 		return nil, err
 	}
 	var rep *partition.Report

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lathe-ml/lathe/internal/etrt/ettest"
 	"github.com/lathe-ml/lathe/interp"
 	"github.com/lathe-ml/lathe/ir"
 	"github.com/lathe-ml/lathe/passes"
@@ -124,13 +123,12 @@ func TestQuantizeAsTorchao(t *testing.T) {
 
 // Every step of a compile gives the quantized result, as does the stock runtime.
 func TestVerifyQuantized(t *testing.T) {
-	rt := ettest.Open(t)
 	for _, c := range quantCases(t) {
-		for _, backend := range []string{Portable, DefaultBackend()} {
+		for _, backend := range Backends() {
 			for _, spec := range c.specs {
 				o := VerifyOptions{
 					Compile: Options{Inputs: []Input{{Path: c.path}}, Backend: backend, Quantize: parseQuantization(t, spec)},
-					Calls:   [][]Value{{c.tensor(t, "ids")}}, Want: [][]Value{{c.tensor(t, "eager")}}, RTol: c.rtol, ATol: c.atol, Runtime: rt,
+					Calls:   [][]Value{{c.tensor(t, "ids")}}, Want: [][]Value{{c.tensor(t, "eager")}}, RTol: c.rtol, ATol: c.atol, Judge: openJudge(t, backend),
 				}
 				steps, err := Verify(t.Context(), o)
 				if err != nil {

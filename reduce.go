@@ -204,7 +204,7 @@ func dropUnusedInputs(h *ir.Graph) {
 // ReduceModel reduces a method of the model in o to a smallest graph on which Verify finds the same fault with random
 // inputs: outputs that differ, or a bug of the same pass.
 func ReduceModel(ctx context.Context, o VerifyOptions) (*ir.Graph, error) {
-	o.Runtime = nil
+	o.Judge = nil
 	m, err := Open(o.Compile.Inputs[0].Path)
 	if err != nil {
 		return nil, err

@@ -180,25 +180,17 @@ func NewReference(g *ir.Graph, seed uint64) *Runner {
 	return r
 }
 
-// compileAndOpen compiles one method of a model to a file that goes away with the runner.
+// compileAndOpen compiles a model to a file that goes away with the runner, and opens one method of it.
 func compileAndOpen(ctx context.Context, path, method string, o RunOptions) (*Runner, error) {
 	if _, err := etrt.Open(); err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp("", "lathe-run-")
+	rep, remove, err := compileAside(ctx, path, o.Compile)
 	if err != nil {
-		return nil, err
-	}
-	remove := func() { os.RemoveAll(dir) } // a temporary folder that stays does no harm
-	c := o.Compile
-	c.Inputs, c.Output = []Input{{Path: path}}, filepath.Join(dir, "program.pte")
-	rep, err := Compile(ctx, c)
-	if err != nil {
-		remove()
 		return nil, err
 	}
 	o.Method = method
-	r, err := openProgram(ctx, c.Output, o)
+	r, err := openProgram(ctx, rep.Output, o)
 	if err != nil {
 		remove()
 		return nil, err
@@ -206,6 +198,22 @@ func compileAndOpen(ctx context.Context, path, method string, o RunOptions) (*Ru
 	r.Notes = rep.Notes
 	r.closes = append(r.closes, remove)
 	return r, nil
+}
+
+// compileAside compiles a model to a file in a folder of its own, which the function removes.
+func compileAside(ctx context.Context, path string, o Options) (*Report, func(), error) {
+	dir, err := os.MkdirTemp("", "lathe-run-")
+	if err != nil {
+		return nil, nil, err
+	}
+	remove := func() { os.RemoveAll(dir) } // a temporary folder that stays does no harm
+	o.Inputs, o.Output = []Input{{Path: path}}, filepath.Join(dir, "program.pte")
+	rep, err := Compile(ctx, o)
+	if err != nil {
+		remove()
+		return nil, nil, err
+	}
+	return rep, remove, nil
 }
 
 func openProgram(ctx context.Context, path string, o RunOptions) (*Runner, error) {

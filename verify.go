@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/lathe-ml/lathe/internal/etrt"
 	"github.com/lathe-ml/lathe/interp"
 	"github.com/lathe-ml/lathe/ir"
 	"github.com/lathe-ml/lathe/ir/text"
@@ -30,8 +29,9 @@ type VerifyOptions struct {
 	// RTol and ATol are the tolerances against Want. Against the imported program each output has the tolerance of its type.
 	RTol, ATol float64
 	Seed       uint64
-	// Runtime makes the last step: the compiled program in the ExecuTorch runtime.
-	Runtime *etrt.Runtime
+	// Judge makes the last step: it runs the compiled program. NoJudge says why there is none.
+	Judge   *Judge
+	NoJudge string
 
 	// pipeline replaces the backend's, for tests that plant a wrong pass.
 	pipeline passes.Pipeline
@@ -45,6 +45,8 @@ type Step struct {
 	// Name is import, "pass NAME", or "runtime".
 	Name  string `json:"step"`
 	Nodes int    `json:"nodes,omitempty"`
+	// By names what ran the compiled program.
+	By string `json:"by,omitempty"`
 	// Skipped says why the step was not run; empty where it was.
 	Skipped string `json:"skipped,omitempty"`
 	// Unchanged tells that a pass changed nothing, so that there was nothing to evaluate.
@@ -98,7 +100,7 @@ func verifyGraph(ctx context.Context, o VerifyOptions, g *ir.Graph) ([]Step, err
 	if err := c.run(ctx, p, g, legality(backend)); err != nil {
 		return v.steps, err
 	}
-	return v.steps, v.runtime(ctx, g.Name)
+	return v.steps, v.runtime(ctx, g)
 }
 
 type verifier struct {
@@ -320,31 +322,38 @@ func (v *verifier) blame(ctx context.Context, pass string, call int, g *ir.Graph
 	return d
 }
 
-// runtime compiles the program and runs it in the stock runtime.
-func (v *verifier) runtime(ctx context.Context, method string) error {
-	if v.o.Runtime == nil {
-		return v.skip(stepRuntime, etrt.ErrNotBuilt.Error())
+// runtime compiles the program and runs it.
+func (v *verifier) runtime(ctx context.Context, g *ir.Graph) error {
+	judge := v.o.Judge
+	if judge == nil {
+		return v.skip(stepRuntime, cmp.Or(v.o.NoJudge, "not asked for"))
 	}
 	path := v.o.Compile.Inputs[0].Path
 	if len(missingData(v.last)) > 0 {
 		return v.skip(stepRuntime, "weights without contents cannot be compiled")
 	}
-	ro := RunOptions{Engine: EngineExecuTorch, Compile: v.o.Compile, Seed: v.o.Seed}
-	ro.Compile.Hooks = nil
-	r, err := compileAndOpen(ctx, path, method, ro)
+	c := v.o.Compile
+	c.Hooks = nil
+	rep, remove, err := compileAside(ctx, path, c)
 	if err != nil {
 		return err
 	}
-	defer r.Close()
+	defer remove()
+	var r *Runner
 	for k, in := range v.o.Calls {
-		if k > 0 && !v.o.Stateful {
-			if err := r.Reset(ctx); err != nil {
-				return err
+		if r == nil {
+			if r, err = judge.open(ctx, rep.Output, g); err == nil {
+				defer r.Close()
 			}
+		} else if !v.o.Stateful {
+			err = r.Reset(ctx)
 		}
-		outs, err := r.Run(ctx, in)
+		var outs []Value
+		if err == nil {
+			outs, err = r.Run(ctx, in)
+		}
 		if lacksDelegate(err) {
-			return v.skip(stepRuntime, "the ExecuTorch runtime here has no delegate for "+v.o.Compile.Backend)
+			return v.skip(stepRuntime, judge.Name+" here has no delegate for "+v.o.Compile.Backend)
 		}
 		if err != nil {
 			return err
@@ -356,12 +365,12 @@ func (v *verifier) runtime(ctx context.Context, method string) error {
 		}
 		if err != nil {
 			return ir.Diags{{
-				Code: "differs", Entry: filepath.Base(path), Msg: fmt.Sprintf("in the ExecuTorch runtime: call %d: %v", k, err),
+				Code: "differs", Entry: filepath.Base(path), Msg: fmt.Sprintf("in %s: call %d: %v", judge.Name, k, err),
 				Try: "every pass agrees: the fault is in the lowering or in a kernel",
 			}}
 		}
 	}
-	v.steps = append(v.steps, Step{Name: stepRuntime})
+	v.steps = append(v.steps, Step{Name: stepRuntime, By: judge.Name})
 	return nil
 }
 

@@ -31,6 +31,20 @@ func verifyOptions(t *testing.T, path string) VerifyOptions {
 	return VerifyOptions{Compile: Options{Inputs: []Input{{Path: path}}, Backend: Portable}, Calls: [][]Value{in}, Seed: 1}
 }
 
+// openJudge gives what runs programs for a backend, skipping where it is not installed.
+func openJudge(t *testing.T, backend string) *Judge {
+	t.Helper()
+	ettest.Open(t)
+	j, err := OpenJudge(backend)
+	if err != nil {
+		if os.Getenv("CI") != "" {
+			t.Fatal(err)
+		}
+		t.Skip("SKIPPED, needs what runs programs for "+backend+": ", err)
+	}
+	return j
+}
+
 func TestVerify(t *testing.T) {
 	o := verifyOptions(t, llama)
 	steps, err := Verify(t.Context(), o)
@@ -57,12 +71,25 @@ func TestVerify(t *testing.T) {
 
 func TestVerifyInRuntime(t *testing.T) {
 	o := verifyOptions(t, llama)
-	o.Runtime = ettest.Open(t)
+	o.Judge = openJudge(t, Portable)
 	steps, err := Verify(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if last := steps[len(steps)-1]; last.Name != "runtime" || last.Skipped != "" {
+		t.Errorf("last step %+v", last)
+	}
+}
+
+func TestVerifyOnMLX(t *testing.T) {
+	o := verifyOptions(t, llama)
+	o.Compile.Backend = "mlx"
+	o.Judge = openJudge(t, "mlx")
+	steps, err := Verify(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if last := steps[len(steps)-1]; last.By != "MLX" || last.Skipped != "" {
 		t.Errorf("last step %+v", last)
 	}
 }

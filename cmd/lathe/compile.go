@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -50,7 +51,8 @@ type compileCmd struct {
 	Skip            []string `help:"A pass to leave out." placeholder:"PASS"`
 	PrintAfter      []string `help:"Print the IR after a pass, or after all." placeholder:"PASS|all"`
 	Dump            string   `help:"A folder for the IR after every pass." placeholder:"DIR"`
-	VerifyEach      bool     `help:"Check the IR after every pass."`
+	VerifyEach      bool     `help:"Check the IR after every pass and evaluate it: outputs must be those of the program as imported."`
+	Inputs          []string `help:"Inputs for --verify-each, random ones without; a file a call (.npz or .safetensors)." placeholder:"FILE" sep:"none"`
 	Kernels         string   `help:"A folder of Metal kernels for operators, for the backend mlx; lathe kernel stub begins one." placeholder:"DIR"`
 	FuseKernels     bool     `help:"Make one Metal kernel of each chain of element-wise operators, for the backend mlx."`
 	Report          []string `help:"Write a report; the name ends in .html, .json or .md." placeholder:"FILE" sep:"none"`
@@ -86,8 +88,13 @@ func (c *compileCmd) Run(e *env) error {
 			return &lathe.UsageError{Err: fmt.Errorf("--report %s: its folder is not there", f)}
 		}
 	}
-	if c.VerifyEach {
-		o.Hooks = append(o.Hooks, passes.VerifyHook())
+	o.VerifyEach = c.VerifyEach
+	if len(c.Inputs) > 0 {
+		calls, err := c.calls(e, o.Inputs)
+		if err != nil {
+			return err
+		}
+		o.VerifyCalls = calls
 	}
 	if err := printAfter(e, o, c.PrintAfter); err != nil {
 		return err
@@ -114,6 +121,23 @@ func (c *compileCmd) Run(e *env) error {
 		}
 	}
 	return nil
+}
+
+// calls reads the inputs for --verify-each.
+func (c *compileCmd) calls(e *env, in []lathe.Input) ([][]lathe.Value, error) {
+	if !c.VerifyEach || len(in) != 1 {
+		return nil, &lathe.UsageError{Err: errors.New("--inputs are for --verify-each and one method; lathe verify takes a method of several")}
+	}
+	r, err := lathe.OpenRunner(e, in[0].Path, lathe.RunOptions{Engine: lathe.EngineReference})
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	s, err := (&data{Inputs: c.Inputs}).load(r.Bind, r.Random)
+	if err != nil {
+		return nil, err
+	}
+	return s.calls, nil
 }
 
 // printAfter prints the IR after passes of the pipeline at hand.

@@ -5,7 +5,6 @@ import (
 	"io"
 
 	"github.com/lathe-ml/lathe"
-	"github.com/lathe-ml/lathe/internal/etrt"
 	"github.com/lathe-ml/lathe/passes"
 )
 
@@ -60,15 +59,16 @@ func (c *verifyCmd) Run(e *env) error {
 		return &lathe.UsageError{Err: err}
 	}
 	o.Compile.BisectOut = e.stderr
-	o.Runtime, err = etrt.Open()
-	if err != nil {
-		o.Runtime = nil
-		e.note(err.Error())
+	if o.Judge, err = lathe.OpenJudge(o.Compile.Backend); err != nil {
+		o.Judge, o.NoJudge = nil, err.Error()
 	}
 	steps, err := lathe.Verify(e, o)
 	perr := e.print(steps, func(w io.Writer) error {
 		for _, st := range steps {
 			text := "agrees"
+			if st.By != "" {
+				text += ", in " + st.By
+			}
 			switch {
 			case st.Skipped != "":
 				text = "skipped: " + st.Skipped

@@ -15,8 +15,8 @@ import (
 	"testing"
 
 	"github.com/lathe-ml/lathe/internal/etrt"
+	"github.com/lathe-ml/lathe/internal/mlxrt"
 	"github.com/lathe-ml/lathe/tools/oracle/cases"
-	"github.com/lathe-ml/lathe/tools/oracle/mlx"
 )
 
 // unpackCorpus lays out the recorded programs as folders of cases.
@@ -81,7 +81,7 @@ func TestOperatorCorpus(t *testing.T) {
 				}
 			}
 			if b.name == "mlx" {
-				if rt.mlx, err = mlx.Open(); err != nil {
+				if rt.mlx, err = mlxrt.Open(); err != nil {
 					t.Skip("SKIPPED, needs MLX: ", err)
 				}
 			}

@@ -19,13 +19,13 @@ import (
 
 	"github.com/lathe-ml/lathe"
 	"github.com/lathe-ml/lathe/internal/etrt"
+	"github.com/lathe-ml/lathe/internal/mlxrt"
 	"github.com/lathe-ml/lathe/internal/shuffle"
 	"github.com/lathe-ml/lathe/interp"
 	"github.com/lathe-ml/lathe/ir"
 	"github.com/lathe-ml/lathe/partition"
 	"github.com/lathe-ml/lathe/tools/oracle/cases"
 	"github.com/lathe-ml/lathe/tools/oracle/judge"
-	"github.com/lathe-ml/lathe/tools/oracle/mlx"
 )
 
 type config struct {
@@ -163,12 +163,12 @@ func run(ctx context.Context, c config) error {
 // runtimes are what runs the programs.
 type runtimes struct {
 	et  *etrt.Runtime
-	mlx *mlx.Runtime
+	mlx *mlxrt.Runtime
 }
 
 func open(c config) (rt runtimes, err error) {
 	if rt.et, err = etrt.Open(); err == nil && slices.Contains(c.backends, "mlx") {
-		if rt.mlx, err = mlx.Open(); err == nil {
+		if rt.mlx, err = mlxrt.Open(); err == nil {
 			rt.mlx.Poison = true
 		}
 	}

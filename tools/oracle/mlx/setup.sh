@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs MLX for the CPU into the project's own virtual environment and leaves a wrapper of its Python in the user's cache,
-# where tools/oracle/mlx looks for it.
+# where internal/mlxrt looks for it.
 #
 #   setup.sh [FILE]      default FILE: <user cache>/lathe/mlx-python
 set -euo pipefail
@@ -17,5 +17,5 @@ mkdir -p "$(dirname "$out")"
 printf '#!/bin/sh\nexec "%s" "$@"\n' "$venv/bin/python" > "$out.new"
 chmod +x "$out.new"
 mv -f "$out.new" "$out"
-"$out" -c "$(cat "$here/mlxrun.py")" --nodes > /dev/null
+"$out" -c "$(cat "$root/internal/mlxrt/mlxrun.py")" --nodes > /dev/null
 echo "$out"

@@ -1,7 +1,7 @@
-// Package mlx runs programs with MLX delegates where there is no Apple machine: the payloads over MLX's own Python package
+// Package mlxrt runs programs with MLX delegates where there is no Apple machine: the payloads over MLX's own Python package
 // on the CPU, the kernels between them in the stock ExecuTorch runtime. Memory is that of the plan: planned tensors live
 // in the program's arenas, so a plan that lets one live value overwrite another shows.
-package mlx
+package mlxrt
 
 import (
 	"bufio"
