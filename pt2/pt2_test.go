@@ -94,6 +94,18 @@ func plain(t *testing.T, g *ir.Graph, n *ir.Node) []byte {
 			}
 			put(v * (all * e4m3(s[i/16])))
 		}
+	case "torchao.dequantize_gguf.default":
+		if kind, _ := n.Arg(1).Str(); kind != "q6_k" {
+			t.Fatalf("blocks of kind %q", kind)
+		}
+		raw := part(0)
+		for i := range int(r * c) {
+			b, k := raw[i/256*210:], i%256
+			low := b[k/128*64+k/32%2*32+k%32] >> (k / 64 % 2 * 4) & 15
+			high := b[128+k/128*32+k%32] >> (k / 32 % 4 * 2) & 3
+			d := math.Ldexp(1+float64(int(b[209])&3<<8|int(b[208]))/1024, int(b[209]>>2)-15)
+			put(float32(d) * float32(int8(b[192+k/16])) * float32(int(high)<<4+int(low)-32))
+		}
 	case "torchao.dequantize_affine.default":
 		q, s, z := part(0), part(2), part(3)
 		block := int(c) / (len(z) / int(r))

@@ -313,6 +313,7 @@ var forms = map[string]*form{
 	"ExportableNVFP4Tensor": {op: "torchao.dequantize_nvfp4.default", args: attrs("qdata", "scale", "per_tensor_scale", "block_size")},
 	"ExportableMXTensor":    {op: "torchao.dequantize_mx.default", asInput: true, args: attrs("qdata", "scale", "elem_dtype", "block_size")},
 	"ExportableInt4Tensor":  {op: "torchao.dequantize_int4_tensor.default", asInput: true, args: attrs("qdata", "scale", "zero_point", "group_size")},
+	"ExportableGGUFTensor":  {op: "torchao.dequantize_gguf.default", asInput: true, args: attrs("raw", "ggml_type")},
 	"NVFP4Tensor":           {op: "torchao.dequantize_nvfp4.default", args: nvfp4},
 	"MXTensor":              {op: "torchao.dequantize_mx.default", args: mx},
 }
@@ -329,6 +330,8 @@ func attrs(names ...string) func(w *wrapped, g *ir.Graph) ([]ir.Arg, error) {
 			switch v := v.(type) {
 			case int64:
 				as[i] = ir.Int(v)
+			case string:
+				as[i] = ir.Str(v)
 			case pickle.DType:
 				if v.DType == ops.DTypeNone {
 					return nil, fmt.Errorf("attribute %s is %s, which no tensor has", n, v.Name)

@@ -214,6 +214,23 @@ graph @forward(%x: f32[s0, 2] user) -> (%1, %2, %3, %4) {
   %3 = aten.arange.start_step(1, 2*s0 + 1, 2, dtype=dtype(i64)): i64[s0]
   %4 = aten.add.Tensor(%x, %1): f32[s0, 2]
 }`},
+	{name: "products with llama.cpp's blocks", nodes: "QuantizedMatmul 2, Dequantize 1, Addmm 1", src: `graph @forward(%x: f32[3, 256] user, %a: u8[2, 144] param "a", %b: u8[2, 176] param "b", %c: u8[2, 210] param "c", %u: f32[2] param "u" = [1.0, -2.0]) -> (%2, %4, %6) {
+  %1 = torchao.dequantize_gguf(%a, "q4_k", dtype(f32)): f32[2, 256]
+  %2 = aten.linear(%x, %1): f32[3, 2]
+  %3 = torchao.dequantize_gguf(%b, "q5_k", dtype(f32)): f32[2, 256]
+  %4 = aten.linear(%x, %3, %u): f32[3, 2]
+  %5 = torchao.dequantize_gguf(%c, "q6_k", dtype(f32)): f32[2, 256]
+  %6 = aten.linear(%x, %5): f32[3, 2]
+}`},
+	{name: "rows of llama.cpp's blocks", nodes: "Dequantize 3, Take 9", src: `graph @forward(%i: bool[3] user, %a: u8[2, 144] param "a", %b: u8[2, 176] param "b", %c: u8[2, 210] param "c", %u: f32[2] param "u" = [1.0, -2.0]) -> (%2, %4, %6) {
+  %at = aten._to_copy(%i, dtype=dtype(i64)): i64[3]
+  %1 = torchao.dequantize_gguf(%a, "q4_k", dtype(f32)): f32[2, 256]
+  %2 = aten.embedding(%1, %at): f32[3, 256]
+  %3 = torchao.dequantize_gguf(%b, "q5_k", dtype(f32)): f32[2, 256]
+  %4 = aten.embedding(%3, %at): f32[3, 256]
+  %5 = torchao.dequantize_gguf(%c, "q6_k", dtype(f32)): f32[2, 256]
+  %6 = aten.embedding(%5, %at): f32[3, 256]
+}`},
 	{name: "random numbers are spread as they should be", nodes: "RandomBits 3", src: `graph @forward(%x: f32[2] user) -> (%5, %9, %13, %15) {
   %1 = aten.rand([64, 64]): f32[64, 64]
   %2 = aten.ge.Scalar(%1, 0.0): bool[64, 64]
@@ -282,11 +299,18 @@ func randomTensor(r *rand.Rand, d ops.DType, sizes []int64) *etrt.Tensor {
 		x.DType = etrt.Bool
 	case ops.Int64:
 		x.DType = etrt.I64
+	case ops.Uint8:
+		x.DType = etrt.U8
 	}
 	for range n {
 		switch d {
 		case ops.Bool:
 			x.Data = append(x.Data, byte(r.IntN(2)))
+		case ops.Uint8:
+			x.Data = append(x.Data, byte(r.IntN(256)))
+			if len(x.Data)%2 == 0 {
+				x.Data[len(x.Data)-1] &= 0xbf // two bytes are a finite number in half precision
+			}
 		case ops.Int64:
 			v := uint64(int64(r.IntN(2000001) - 1000000))
 			for range 8 {

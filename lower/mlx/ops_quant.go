@@ -10,6 +10,7 @@ var quantRules = map[ops.ID]rule{
 	ops.TorchaoDequantizeInt4TensorDefault: dequantizeRule,
 	ops.TorchaoDequantizeNvfp4Default:      dequantizeRule,
 	ops.TorchaoDequantizeMxDefault:         dequantizeRule,
+	ops.TorchaoDequantizeGgufDefault:       dequantizeRule,
 }
 
 // dequantizeRule unpacks a weight as a whole; where a product or a table look-up takes the packed form nobody reads it.

@@ -32,6 +32,7 @@ type packed struct {
 	cross          bool      // scale and zero have groups first, rows second
 	summand        bool      // zero is added to a scaled number, not subtracted before
 	coarse         int64     // the group of scale and zero; a multiple of group
+	gguf           *gguf     // q holds blocks of this kind; there is no scale beside it
 }
 
 // groups are the sizes that the delegate has kernels for, coarsest first.
@@ -91,6 +92,8 @@ func unpack(v *ir.Value) (p *packed, why string) {
 		}
 		p.lead, p.cols = p.q.Data.Sizes[:1], p.q.Data.Sizes[1]*p.q.Data.DType.Size()*2
 		return p.fits()
+	case ops.TorchaoDequantizeGgufDefault:
+		return unpackGGUF(n, weight("weight"))
 	case ops.TorchaoDequantizeMxDefault:
 		p = &packed{mode: "mxfp8", bits: 8, group: 32, coarse: 32, q: weight("qdata"), scale: weight("scale"), out: v.Type.DType, ready: true}
 		g, ok := n.ArgNamed("block_size").Int()
@@ -220,15 +223,18 @@ func (p *packed) rows() int64 {
 
 // scaleType is the element type of scales and biases in the delegate.
 func (p *packed) scaleType() ops.DType {
-	if p.mode != "affine" {
+	switch {
+	case p.mode != "affine":
 		return ops.Uint8
+	case p.gguf != nil:
+		return ops.Float32
 	}
 	return p.scale.Data.DType
 }
 
 func (p *packed) key(what string) string {
 	k := fmt.Sprintf("%s#%s.%s.%d.%d.%v", weightKey(p.q), what, p.mode, p.bits, p.group, p.perm)
-	if what != "words" {
+	if what != "words" && p.gguf == nil {
 		k += weightKey(p.scale)
 		if p.zero != nil {
 			k += weightKey(p.zero)
@@ -242,7 +248,10 @@ func join(lead []int64, k int64) []int64 { return append(append([]int64(nil), le
 // words is the constant of the packed numbers.
 func (b *builder) words(p *packed) mlx.Tid {
 	t := ir.StaticType(ops.Uint32, join(p.lead, p.cols*p.bits/32)...)
-	if p.ready {
+	switch {
+	case p.gguf != nil:
+		return b.blobConstant(p.key("words"), t, &ggufBlob{p: p, part: ggufWords})
+	case p.ready:
 		return b.blobConstant(p.key("words"), t, dataBlob(p.q.Data))
 	}
 	return b.blobConstant(p.key("words"), t, &packBlob{p})
@@ -251,7 +260,10 @@ func (b *builder) words(p *packed) mlx.Tid {
 // scales is the constant of the groups' scales.
 func (b *builder) scales(p *packed) mlx.Tid {
 	t := ir.StaticType(p.scaleType(), join(p.lead, p.cols/p.group)...)
-	if p.coarse == p.group && p.perm == nil && !p.cross {
+	switch {
+	case p.gguf != nil:
+		return b.blobConstant(p.key("scales"), t, &ggufBlob{p: p, part: ggufScales})
+	case p.coarse == p.group && p.perm == nil && !p.cross:
 		return b.blobConstant(p.key("scales"), t, dataBlob(p.scale.Data))
 	}
 	return b.blobConstant(p.key("scales"), t, &groupBlob{p: p, in: p.scale})
@@ -262,7 +274,11 @@ func (b *builder) biases(p *packed) *mlx.Tid {
 	if p.mode != "affine" {
 		return nil
 	}
-	t := b.blobConstant(p.key("biases"), ir.StaticType(p.scaleType(), join(p.lead, p.cols/p.group)...), &groupBlob{p: p, in: p.scale, bias: true})
+	var blob partition.Blob = &groupBlob{p: p, in: p.scale, bias: true}
+	if p.gguf != nil {
+		blob = &ggufBlob{p: p, part: ggufBiases}
+	}
+	t := b.blobConstant(p.key("biases"), ir.StaticType(p.scaleType(), join(p.lead, p.cols/p.group)...), blob)
 	return &t
 }
 
