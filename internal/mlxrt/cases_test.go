@@ -3,7 +3,6 @@ package mlxrt
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,8 +11,6 @@ import (
 	"testing"
 
 	"github.com/lathe-ml/lathe"
-	"github.com/lathe-ml/lathe/codegen/mlxpayload"
-	"github.com/lathe-ml/lathe/codegen/pte"
 	"github.com/lathe-ml/lathe/tools/oracle/cases"
 )
 
@@ -26,9 +23,6 @@ type official struct {
 	Whole         bool           `json:"fully_delegated"`
 	NodeCounts    map[string]int `json:"node_counts"`
 }
-
-// made is what ours is.
-type made struct{ regions, nodes, temps, outside int }
 
 // TestCases compiles the handed programs for MLX and runs them on it. LATHE_MLX_CASES selects cases by parts of their
 // names or by tags ("tag:spine"); without it the test is skipped, as it takes minutes.
@@ -115,30 +109,29 @@ func checkCase(t *testing.T, rt *Runtime, c *cases.Case) (more int) {
 	for _, o := range rep.Outside {
 		t.Logf("outside: %.300s", o.Why)
 	}
-	m, err := measure(out)
+	m, err := Measure(out)
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.outside = len(rep.Outside)
 	if b, err := os.ReadFile(filepath.Join(c.Dir, "official.json")); err == nil {
 		var all map[string]json.RawMessage
 		var o official
 		if json.Unmarshal(b, &all) == nil && json.Unmarshal(all["mlx"], &o) == nil && (o.LowerOK || o.OK) {
 			regions := max(o.DelegateCalls, o.Delegates)
-			theirs := made{regions: max(regions, 1), nodes: 1 << 30, temps: 1 << 30}
+			theirs := Figures{Regions: max(regions, 1), Nodes: 1 << 30, Temps: 1 << 30}
 			if o.NodeCounts != nil && o.Whole {
-				theirs.nodes = 0
+				theirs.Nodes = 0
 				for _, k := range o.NodeCounts {
-					theirs.nodes += k
+					theirs.Nodes += k
 				}
 			}
 			if pte := filepath.Join(c.Dir, "official_mlx.pte"); fileThere(pte) {
-				if theirs, err = measure(pte); err != nil {
+				if theirs, err = Measure(pte); err != nil {
 					t.Fatal(err)
 				}
 			}
-			what := fmt.Sprintf("%+v, the official program %+v", m, theirs)
-			if m.regions > theirs.regions || m.nodes > theirs.nodes || m.temps > theirs.temps {
+			what := fmt.Sprintf("%+v, %d outside, the official program %+v", m, len(rep.Outside), theirs)
+			if m.Regions > theirs.Regions || m.Nodes > theirs.Nodes || m.Temps > theirs.Temps {
 				what = "MORE: " + what
 				more++
 			}
@@ -167,34 +160,4 @@ func shorten(err error) string {
 func fileThere(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
-}
-
-func measure(path string) (made, error) {
-	var m made
-	f, err := pte.Open(path)
-	if err != nil {
-		return m, err
-	}
-	defer f.Close() //nolint:errcheck // only read
-	for _, plan := range f.Plans {
-		for _, d := range plan.Delegates {
-			if d.ID != delegateID {
-				return m, errors.New("a delegate called " + d.ID)
-			}
-			b, err := blobBytes(d.Payload)
-			if err != nil {
-				return m, err
-			}
-			p, err := mlxpayload.Unmarshal(b)
-			if err != nil {
-				return m, err
-			}
-			m.regions++
-			m.temps += int(p.Graph.NumTempTensors)
-			for _, c := range p.Graph.InstructionChains {
-				m.nodes += len(c.Instructions)
-			}
-		}
-	}
-	return m, nil
 }

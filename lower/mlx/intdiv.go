@@ -136,6 +136,36 @@ func (b *builder) divideInts(x, y mlx.Tid, d ops.DType, towardZero bool, most fl
 	}
 }
 
+// exactInts bounds integers whose quotients FloorDivideNode rounds down right: as 32-bit floats they and the quotients are
+// exact enough.
+const exactInts = 1 << 23
+
+// floorDivideInts is x/y rounded down for divisors of at most divisor, which is less than exactInts/2: a first quotient in
+// floats leaves a rest that is smaller by the precision of floats, until the rest and the divisor are exact as floats.
+func (b *builder) floorDivideInts(x, y mlx.Tid, d ops.DType, most, divisor float64) mlx.Tid {
+	two := func(node binaryNode, p, q mlx.Tid) mlx.Tid {
+		out := b.temp(d)
+		b.emit(node(p, q, out))
+		return out
+	}
+	var quotient mlx.Tid
+	for part := 0; ; part++ {
+		f, q := b.temp(ops.Float32), b.temp(d)
+		b.emit(&mlx.FloorDivideNode{A: x, B: y, Out: f})
+		b.emit(&mlx.AsTypeNode{X: f, Out: q, ScalarType: scalarType(d)})
+		if part == 0 {
+			quotient = q
+		} else {
+			quotient = two(addNode, quotient, q)
+		}
+		if most < exactInts {
+			return quotient
+		}
+		x = two(subNode, x, two(mulNode, q, y))
+		most = math.Ldexp(most, -22) + divisor
+	}
+}
+
 // fmod is the rest of x/y with the sign of x.
 func (b *builder) fmod(x, y mlx.Tid, d ops.DType) mlx.Tid {
 	ax, ay, r, s, out := b.temp(d), b.temp(d), b.temp(d), b.temp(d), b.temp(d)

@@ -237,14 +237,20 @@ func floorDivide(m *match) emit {
 		return m.no("an operand does not fit %s", d)
 	}
 	if d.IsFloat() {
+		k, number := y.Float()
+		plain := number && y.Value() == nil && k != 0 && !math.IsInf(k, 0)
 		return func(b *builder) {
-			b.result(0, b.cast(b.floorDivideFloats(b.operand(x, ops.Float32), b.operand(y, ops.Float32)), d))
+			b.result(0, b.cast(b.floorDivideFloats(b.operand(x, ops.Float32), b.operand(y, ops.Float32), plain), d))
 		}
 	}
-	most := min(magnitude(m.n.Graph(), x), largest(d))
+	most, divisor := min(magnitude(m.n.Graph(), x), largest(d)), min(magnitude(m.n.Graph(), y), largest(d))
 	return func(b *builder) {
-		if most < 1<<23 {
+		if most < exactInts {
 			b.emit(&mlx.FloorDivideNode{A: b.operand(x, d), B: b.operand(y, d), Out: b.outAs(0, ops.Float32)})
+			return
+		}
+		if divisor < exactInts/2 {
+			b.result(0, b.floorDivideInts(b.operand(x, d), b.operand(y, d), d, most, divisor))
 			return
 		}
 		b.result(0, b.divideInts(b.operand(x, d), b.operand(y, d), d, false, most))
@@ -252,23 +258,28 @@ func floorDivide(m *match) emit {
 }
 
 // floorDivideFloats is the quotient of 32-bit floats rounded down, from what is left by exact division: 1/0.1 is 10 when
-// rounded first, as FloorDivideNode has it, and 9 in torch.
-func (b *builder) floorDivideFloats(x, y mlx.Tid) mlx.Tid {
+// rounded first, as FloorDivideNode has it, and 9 in torch. A plain divisor is neither zero nor infinite.
+func (b *builder) floorDivideFloats(x, y mlx.Tid, plain bool) mlx.Tid {
 	const d = ops.Float32
 	op := func(t ops.DType, node binaryNode, p, q mlx.Tid) mlx.Tid {
 		out := b.temp(t)
 		b.emit(node(p, q, out))
 		return out
 	}
-	zero := b.float(d, 0)
-	rest := b.fmod(x, y, d)
+	by := y
+	if !plain {
+		// Over infinity it is -1 or 0: so it is over the greatest number.
+		low, high := b.float(d, -math.MaxFloat32), b.float(d, math.MaxFloat32)
+		by = b.temp(d)
+		b.emit(&mlx.ClipNode{X: y, Out: by, AMin: &low, AMax: &high})
+	}
 	whole := b.temp(d)
-	b.emit(&mlx.RoundNode{X: op(d, divNode, op(d, subNode, x, rest), y), Out: whole})
-	signs := op(ops.Bool, neNode, op(ops.Bool, ltNode, rest, zero), op(ops.Bool, ltNode, y, zero))
-	below := op(ops.Bool, andNode, signs, op(ops.Bool, neNode, rest, zero))
-	floor, out := b.temp(d), b.temp(d)
-	b.emit(&mlx.WhereNode{Condition: below, X: op(d, subNode, whole, b.float(d, 1)), Y: whole, Out: floor})
-	b.emit(&mlx.WhereNode{Condition: op(ops.Bool, neNode, y, zero), X: floor, Y: op(d, divNode, x, y), Out: out})
+	b.emit(&mlx.RoundNode{X: op(d, divNode, op(d, subNode, x, op(d, remNode, x, by)), by), Out: whole})
+	if plain {
+		return whole
+	}
+	out := b.temp(d)
+	b.emit(&mlx.WhereNode{Condition: op(ops.Bool, neNode, y, b.float(d, 0)), X: whole, Y: op(d, divNode, x, y), Out: out})
 	return out
 }
 

@@ -30,6 +30,8 @@ import (
 
 type config struct {
 	archives, root, only, tag string
+	// official is a folder with official MLX programs of cases, beyond those that lie with the cases.
+	official string
 	// known are failures that are put up with, by "backend case", with their reasons.
 	known            map[string]string
 	backends         []string
@@ -46,6 +48,7 @@ func main() {
 	flag.StringVar(&c.tag, "tag", "", "cases with this tag")
 	flag.BoolVar(&c.verbose, "v", false, "a line for every case, not only for those that are not right")
 	flag.BoolVar(&c.figures, "figures", false, "compare planned memory and instructions with the recorded official ones")
+	flag.StringVar(&c.official, "official", "", "folder with MLX programs that the official pipeline made, called as the cases with + for /, to compare figures with")
 	flag.IntVar(&c.jobs, "j", runtime.NumCPU(), "cases at a time")
 	flag.StringVar(&known, "known", filepath.Join("tools", "casecheck", "known.txt"), "failures that are put up with: backend, case, reason; a line each")
 	flag.Parse()
@@ -279,6 +282,13 @@ func check(ctx context.Context, rt runtimes, c config, name, backend, out string
 	r = result{class: right}
 	if c.figures {
 		r.text, r.worse = figures(cs.Dir, backend, rep)
+		if backend == "mlx" {
+			text, worse, err := mlxFigures(cs.Dir, out, c.officialPrograms(name))
+			if err != nil {
+				return fail(broken, err)
+			}
+			r.text, r.worse = r.text+text, r.worse || worse
+		}
 	}
 	return r
 }
@@ -345,6 +355,8 @@ type officialFigures struct {
 	Ran          bool           `json:"run_ok"`
 	Calls        int            `json:"delegate_calls"`
 	Kernels      map[string]int `json:"kernel_calls"`
+	Whole        bool           `json:"fully_delegated"`
+	Nodes        map[string]int `json:"node_counts"`
 }
 
 // figures compares with what is recorded of the official pipeline.
@@ -399,6 +411,41 @@ func figures(dir, backend string, rep *lathe.Report) (text string, worse bool) {
 		text += ", left outside beyond the official ones: " + strings.Join(lost, ", ")
 	}
 	return text, worse || len(rep.Regions) > regions || len(lost) > 0
+}
+
+// mlxFigures compares nodes and slots of an MLX program with those of the official one, or with the nodes that are recorded
+// of it.
+func mlxFigures(dir, program, official string) (text string, worse bool, err error) {
+	ours, err := mlx.Measure(program)
+	if err != nil {
+		return "", false, err
+	}
+	if _, err := os.Stat(official); err == nil {
+		theirs, err := mlx.Measure(official)
+		if err != nil {
+			return "", false, err
+		}
+		return fmt.Sprintf(", nodes %d of %d, temporaries %d of %d, values %d of %d", ours.Nodes, theirs.Nodes, ours.Temps, theirs.Temps, ours.Values, theirs.Values),
+			ours.Nodes > theirs.Nodes || ours.Temps > theirs.Temps, nil
+	}
+	var all map[string]officialFigures
+	b, err := os.ReadFile(filepath.Join(dir, "official.json"))
+	if err != nil || json.Unmarshal(b, &all) != nil || !all["mlx"].Whole {
+		return "", false, nil //nolint:nilerr // most cases have none
+	}
+	nodes := 0
+	for _, n := range all["mlx"].Nodes {
+		nodes += n
+	}
+	return fmt.Sprintf(", nodes %d of %d", ours.Nodes, nodes), ours.Nodes > nodes, nil
+}
+
+// officialPrograms is where the official MLX program of a case may be.
+func (c config) officialPrograms(name string) string {
+	if c.official != "" {
+		return filepath.Join(c.official, strings.ReplaceAll(name, "/", "+")+".pte")
+	}
+	return filepath.Join(c.root, name, "official_mlx.pte")
 }
 
 // sameOperator are operators that the two lowerings name differently.
