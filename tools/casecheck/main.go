@@ -416,12 +416,12 @@ func figures(dir, backend string, rep *lathe.Report) (text string, worse bool) {
 // mlxFigures compares nodes and slots of an MLX program with those of the official one, or with the nodes that are recorded
 // of it.
 func mlxFigures(dir, program, official string) (text string, worse bool, err error) {
-	ours, err := mlx.Measure(program)
+	ours, err := mlxrt.Measure(program)
 	if err != nil {
 		return "", false, err
 	}
 	if _, err := os.Stat(official); err == nil {
-		theirs, err := mlx.Measure(official)
+		theirs, err := mlxrt.Measure(official)
 		if err != nil {
 			return "", false, err
 		}

@@ -1,4 +1,4 @@
-package mlx
+package mlxrt
 
 import (
 	"errors"
