@@ -31,7 +31,10 @@ var AttentionMasks = passes.Pass{
 
 // maxHalf is the largest number in float16. Its negation stands for minus infinity in masks, as that of the largest in
 // float32 does there: no score lifts it, and it can be added to any.
-const maxHalf = 65504
+const (
+	maxHalf  = 65504
+	maxBrain = 0x1.fep127
+)
 
 func finiteMask(ctx *passes.Context, n *ir.Node) error {
 	if n.Op != ops.AtenScaledDotProductAttentionDefault || heldType(n.Out().Type) != "" {
@@ -47,8 +50,11 @@ func finiteMask(ctx *passes.Context, n *ir.Node) error {
 		return nil
 	}
 	dtype, hidden := n.Out().Type.DType, -math.MaxFloat32
-	if dtype == ops.Float16 {
+	switch dtype {
+	case ops.Float16:
 		hidden = -maxHalf
+	case ops.BFloat16:
+		hidden = -maxBrain
 	}
 	number := func(f float64) *ir.Value {
 		return op.AtenFullDefault(b, ir.List(), ir.Float(f), op.KW("dtype", ir.DTypeArg(dtype)))

@@ -74,6 +74,9 @@ func planOf(m *match) (emit, *ir.Diag) {
 	if m.why != nil {
 		return nil, m.why
 	}
+	if m.brain() {
+		return widely(e), nil
+	}
 	return e, nil
 }
 
@@ -136,7 +139,7 @@ func heldType(t ir.Type) string {
 		return fmt.Sprintf("a computed %s", t.Kind)
 	case t.Quant != nil:
 		return fmt.Sprintf("a tensor quantized as %s", t.Quant.Scheme)
-	case t.DType != ops.Float32 && t.DType != ops.Float16:
+	case t.DType != ops.Float32 && !isHalf(t):
 		return fmt.Sprintf("it does not compute on %s", t.DType)
 	case t.Rank() > maxRank:
 		return fmt.Sprintf("a tensor of %d dimensions; it has up to %d", t.Rank(), maxRank)

@@ -15,7 +15,7 @@ import (
 
 // PyTorch computes float16 in float32 and rounds each result once. Where the delegate's own float16 nodes round so, or do
 // better than a case could tell, they are used; elsewhere a node is written for float32 with conversions around it, which
-// gives the same.
+// gives the same. bfloat16 is always written so, but for products with constant matrices, which the delegate has.
 
 // wide has r's node computed in float32 where its tensors are float16.
 func wide(r rule) rule {
@@ -29,6 +29,11 @@ func wide(r rule) rule {
 
 // half tells nodes whose result is float16.
 func (m *match) half() bool { return len(m.n.Outs) > 0 && isHalf(m.n.Outs[0].Type) }
+
+// brain tells nodes that compute on bfloat16, of which the delegate only has products with constant matrices.
+func (m *match) brain() bool {
+	return len(m.n.Outs) > 0 && m.n.Outs[0].Type.DType == ops.BFloat16 && !moves[m.n.Op] && m.n.Op != ops.AtenUnderToCopyDefault
+}
 
 // wide is e, computed in float32 where the node's result is float16.
 func (m *match) wide(e emit) emit {

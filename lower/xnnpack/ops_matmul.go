@@ -2,7 +2,6 @@ package xnnpack
 
 import (
 	"github.com/lathe-ml/lathe/codegen/fb/xnnpack"
-	"github.com/lathe-ml/lathe/codegen/xnnpayload"
 	"github.com/lathe-ml/lathe/ir"
 	"github.com/lathe-ml/lathe/ir/sym"
 	"github.com/lathe-ml/lathe/ops"
@@ -56,9 +55,6 @@ func isSwap(n *ir.Node) bool {
 // linear is x wT + bias.
 func linear(m *match) emit {
 	x, w, bias := m.in(0), m.in(1), m.in(2)
-	if m.out().DType == ops.BFloat16 && allReadDynamic(w) {
-		return quantizedLinear(m)
-	}
 	if !m.floats() {
 		return nil
 	}
@@ -76,7 +72,7 @@ func linear(m *match) emit {
 			return func(b *builder) { b.fullyConnected(x, in, t, bias) }
 		}
 		return func(b *builder) {
-			y := b.connect(b.in(x), in, t, nil, b.temp(b.n.Out().Type.Shape, b.float()))
+			y := b.connect(x, in, t, nil, func() uint32 { return b.temp(b.n.Out().Type.Shape, b.float()) })
 			b.bound(b.node(nodeAdd(xnnpack.XNNBinary{Input1ID: y, Input2ID: b.in(bias), OutputID: b.fuse()})))
 		}
 	}
@@ -95,8 +91,7 @@ func linear(m *match) emit {
 
 // fullyConnected writes the node at hand with its activation.
 func (b *builder) fullyConnected(x *ir.Value, w *ir.Input, transposed bool, bias *ir.Value) {
-	in := b.in(x)
-	b.connect(in, w, transposed, bias, b.fuse())
+	b.connect(x, w, transposed, bias, b.fuse)
 	b.bound(b.last())
 }
 
@@ -105,17 +100,30 @@ func (b *builder) last() *xnnpack.XNode {
 }
 
 // connect writes x wT + bias to out.
-func (b *builder) connect(x uint32, w *ir.Input, transposed bool, bias *ir.Value, out uint32) uint32 {
-	// A float16 matrix is stored as it is, also where the sums are float32.
-	n := &xnnpack.XNNFullyConnected{Input1ID: x, FilterID: b.packedAsIs(w), BiasID: xnnpayload.InvalidID, OutputID: out}
+func (b *builder) connect(x *ir.Value, w *ir.Input, transposed bool, bias *ir.Value, out func() uint32) uint32 {
+	// A matrix of 16-bit floats is stored as it is, also where the sums are float32.
+	n := &xnnpack.XNNFullyConnected{BiasID: noValue}
+	if x.Type.DType == ops.BFloat16 && w.Data.DType == ops.BFloat16 {
+		b.wide = false
+		n.Input1ID = b.in(x)
+		b.wide = true
+	} else {
+		n.Input1ID = b.in(x)
+	}
+	n.OutputID = out()
+	n.FilterID = b.packedAsIs(w)
 	if transposed {
 		n.Flags = flagTransposeWeights
 	}
 	if bias != nil {
-		n.BiasID = b.packedAsIs(partition.Weight(bias))
+		if bias.Type.DType == ops.BFloat16 {
+			n.BiasID = b.packedWeight(partition.Weight(bias), nil)
+		} else {
+			n.BiasID = b.packedAsIs(partition.Weight(bias))
+		}
 	}
 	b.node(n)
-	return out
+	return n.OutputID
 }
 
 // multiply writes the matrix product of x and y to out, y transposed if it is said to be or seen through a transpose.
@@ -168,7 +176,7 @@ func addmm(m *match) emit {
 		shape := b.n.Out().Type.Shape
 		out := b.temp(shape, b.float())
 		if known {
-			b.connect(b.in(x), in, !t, nil, out)
+			b.connect(x, in, !t, nil, func() uint32 { return out })
 		} else {
 			b.multiply(x, y, false, out)
 		}

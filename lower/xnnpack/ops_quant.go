@@ -153,7 +153,7 @@ type quantWeight struct {
 // readWeight reads what dequantizes a constant matrix, symmetric ones only.
 func readWeight(v *ir.Value) (*quantWeight, bool) {
 	n := v.Def
-	if n == nil || v.Type.Rank() != 2 || heldSum(v.Type) != "" || n.In(0) == nil {
+	if n == nil || v.Type.Rank() != 2 || heldType(v.Type) != "" || n.In(0) == nil {
 		return nil, false
 	}
 	w := &quantWeight{data: partition.Weight(n.In(0))}
@@ -195,7 +195,7 @@ func readWeight(v *ir.Value) (*quantWeight, bool) {
 		return nil, false
 	}
 	if n.Op != ops.QuantizedDecomposedDequantizePerTensorDefault {
-		if w.scale == nil || heldSum(w.scale.Value.Type) != "" || w.scale.Data.Numel() != w.rows*(w.cols/w.group) {
+		if w.scale == nil || heldType(w.scale.Value.Type) != "" || w.scale.Data.Numel() != w.rows*(w.cols/w.group) {
 			return nil, false
 		}
 	}
@@ -251,15 +251,6 @@ func (w *quantWeight) perRow() bool { return w.group == w.cols }
 // forDynamic tells whether the delegate multiplies w with rows that are quantized when the program runs.
 func (w *quantWeight) forDynamic() bool {
 	return w.perRow() || w.bits == 4 && w.group%32 == 0
-}
-
-// heldSum says why the delegate does not sum products of a type: beside the floats that it computes on it has bfloat16 at
-// the edges of linear layers over integers.
-func heldSum(t ir.Type) string {
-	if t.IsTensor() && t.DType == ops.BFloat16 {
-		t.DType = ops.Float32
-	}
-	return heldType(t)
 }
 
 // forFloats tells whether the delegate multiplies w with floats.
@@ -554,7 +545,7 @@ func dynamicChain(d *ir.Node) *chain {
 		return nil
 	}
 	t := c.x.Type
-	if heldSum(t) != "" || t.Rank() == 0 || d.Out().Type.DType != t.DType {
+	if heldType(t) != "" || t.Rank() == 0 || d.Out().Type.DType != t.DType {
 		return nil
 	}
 	for _, n := range []*ir.Node{c.choose, c.quantize, d} {
@@ -669,7 +660,7 @@ func readsDynamic(n *ir.Node, v *ir.Value) bool {
 		return false
 	}
 	w, ok := readWeight(n.In(1))
-	if !ok || !w.forDynamic() || n.In(2) != nil && !isConst(n.In(2)) || heldSum(n.Out().Type) != "" || n.Out().Type.DType != v.Type.DType {
+	if !ok || !w.forDynamic() || n.In(2) != nil && !isConst(n.In(2)) || heldType(n.Out().Type) != "" || n.Out().Type.DType != v.Type.DType {
 		return false
 	}
 	if c := dynamicInput(v); c == nil || c.together && (!w.perRow() || symbolic(v.Type.Shape) > 1) {
@@ -695,8 +686,8 @@ func dequantizeWeight(m *match) emit {
 		return m.no("quantized weights of %s beside numbers", v.Type.DType)
 	}
 	for _, u := range v.Users() {
-		if u.Op != ops.AtenLinearDefault || u.In(1) != v || u.In(0) == v || u.In(2) != nil && !isConst(u.In(2)) || heldSum(u.Out().Type) != "" ||
-			heldSum(u.In(0).Type) != "" {
+		if u.Op != ops.AtenLinearDefault || u.In(1) != v || u.In(0) == v || u.In(2) != nil && !isConst(u.In(2)) || heldType(u.Out().Type) != "" ||
+			heldType(u.In(0).Type) != "" {
 			return m.no("quantized weights that %s reads", u.OpName())
 		}
 		if !w.forFloats() && (dynamicInput(u.In(0)) == nil || !w.forDynamic()) {
