@@ -28,7 +28,7 @@ func open(t *testing.T) *Runtime {
 // The executor knows every node of the schema, and no other.
 func TestNodes(t *testing.T) {
 	rt := open(t)
-	f, err := os.Open(filepath.Join("..", "..", "..", "codegen", "fb", "mlx.fbs"))
+	f, err := os.Open(filepath.Join("..", "..", "codegen", "fb", "mlx.fbs"))
 	if err != nil {
 		t.Fatal(err)
 	}
