@@ -192,7 +192,7 @@ func evalUnary(c *Call) ([]Value, error) {
 			}
 			return one(fromInts(t.DType, t.Sizes, mapSlice(t.ints(), u.i)))
 		}
-		return one(mapFloats(t, ops.Float32, u.f))
+		return one(mapFloats(cast(t, ops.Float32), ops.Float32, u.f))
 	case classFloat:
 		if c.pure() == "ndtr" && half(t.DType) {
 			// PyTorch composes it of operators that round each.
@@ -511,26 +511,34 @@ var binaries = map[string]binary{
 		f: func(a, b float64) float64 { return a * b }, i: func(a, b int64, _ DType) int64 { return a * b },
 		z: mulComplex, scalar: true,
 	},
-	"div":           {f: func(a, b float64) float64 { return a / b }, z: func(a, b complex128) complex128 { return a / b }, scalar: true},
-	"divide_trunc":  {f: func(a, b float64) float64 { return math.Trunc(a / b) }, i: func(a, b int64, _ DType) int64 { return a / divisor(b) }, scalar: true},
-	"floor_divide":  {f: floorDiv, i: floorDivInt, scalar: true},
-	"remainder":     {f: remainder, i: func(a, b int64, d DType) int64 { return a - b*floorDivInt(a, b, d) }},
-	"fmod":          {f: math.Mod, i: func(a, b int64, _ DType) int64 { return a % divisor(b) }},
-	"pow":           {f: math.Pow, i: powInt, z: powComplex},
-	"float_power":   {f: math.Pow, z: powComplex},
-	"maximum":       {f: maxNaN, i: maxInt},
-	"minimum":       {f: minNaN, i: minInt},
-	"fmax":          {f: func(a, b float64) float64 { return pickNumber(a, b, maxNaN) }, i: maxInt},
-	"fmin":          {f: func(a, b float64) float64 { return pickNumber(a, b, minNaN) }, i: minInt},
-	"atan2":         {f: math.Atan2},
-	"hypot":         {f: math.Hypot},
-	"copysign":      {f: math.Copysign},
-	"nextafter":     {f: math.Nextafter},
-	"logaddexp":     {f: logaddexp},
-	"logaddexp2":    {f: func(a, b float64) float64 { return logaddexp(a*math.Ln2, b*math.Ln2) / math.Ln2 }},
-	"xlogy":         {f: xlogy},
-	"xlog1py":       {f: func(a, b float64) float64 { return xlogy(a, 1+b) }},
-	"heaviside":     {f: heaviside, i: func(a, b int64, _ DType) int64 { return int64(heaviside(float64(a), float64(b))) }},
+	"div":          {f: func(a, b float64) float64 { return a / b }, z: func(a, b complex128) complex128 { return a / b }, scalar: true},
+	"divide_trunc": {f: func(a, b float64) float64 { return math.Trunc(a / b) }, i: func(a, b int64, _ DType) int64 { return a / divisor(b) }, scalar: true},
+	"floor_divide": {f: floorDiv, i: floorDivInt, scalar: true},
+	"remainder":    {f: remainder, i: func(a, b int64, d DType) int64 { return a - b*floorDivInt(a, b, d) }},
+	"fmod":         {f: math.Mod, i: func(a, b int64, _ DType) int64 { return a % divisor(b) }},
+	"pow":          {f: math.Pow, i: powInt, z: powComplex},
+	"float_power":  {f: math.Pow, z: powComplex},
+	"maximum":      {f: maxNaN, i: maxInt},
+	"minimum":      {f: minNaN, i: minInt},
+	"fmax":         {f: func(a, b float64) float64 { return pickNumber(a, b, maxNaN) }, i: maxInt},
+	"fmin":         {f: func(a, b float64) float64 { return pickNumber(a, b, minNaN) }, i: minInt},
+	"atan2":        {f: func(a, b float64) float64 { return math.Copysign(math.Atan2(a, b), a) }},
+	"hypot":        {f: math.Hypot},
+	"copysign":     {f: math.Copysign},
+	"nextafter":    {f: math.Nextafter},
+	"logaddexp":    {f: logaddexp},
+	"logaddexp2":   {f: func(a, b float64) float64 { return logaddexp(a*math.Ln2, b*math.Ln2) / math.Ln2 }},
+	"xlogy":        {f: xlogy},
+	"xlog1py":      {f: func(a, b float64) float64 { return xlogy(a, 1+b) }},
+	"heaviside": {f: heaviside, i: func(a, b int64, _ DType) int64 {
+		switch {
+		case a == 0:
+			return b
+		case a < 0:
+			return 0
+		}
+		return 1
+	}},
 	"gcd":           {i: func(a, b int64, _ DType) int64 { return gcd(a, b) }},
 	"lcm":           {i: lcm},
 	"ldexp":         {f: func(a, b float64) float64 { return a * math.Exp2(b) }},
@@ -700,14 +708,12 @@ func xlogy(a, b float64) float64 {
 
 func heaviside(a, b float64) float64 {
 	switch {
-	case math.IsNaN(a):
-		return a
 	case a == 0:
 		return b
-	case a < 0:
-		return 0
+	case a > 0:
+		return 1
 	}
-	return 1
+	return 0 // of NaN, too
 }
 
 func gcd(a, b int64) int64 {

@@ -18,7 +18,9 @@ const (
 	FaultSignOfDividend = "sign-of-dividend"
 	// FaultNegativeExponent: integers to a negative power are wrong.
 	FaultNegativeExponent = "negative-exponent"
-	// FaultWideInteger: int64 values beyond 2^53 lose their low bits.
+	// FaultOneDim: what is reduced over a single dimension is so in single precision.
+	FaultOneDim = "one-dim"
+	// FaultWideInteger: integers beyond 2^53 lose their low bits, or do not wrap as torch's do.
 	FaultWideInteger = "wide-integer"
 	// FaultMixedDType: tensors of unlike types, which torch takes, are refused or misread.
 	FaultMixedDType = "mixed-dtype"

@@ -7660,6 +7660,7 @@ var infos = [...]Info{
 	},
 	{
 		DTypes: 15484,
+		Decomp: true,
 		Doc:    "The smallest integer that is at least the element.",
 		Kernel: "aten::ceil.out",
 		Name:   "aten.ceil.default",
@@ -9942,6 +9943,7 @@ var infos = [...]Info{
 	},
 	{
 		DTypes: 130174,
+		Decomp: true,
 		Doc:    "self / other, rounded as the mode says: not at all, towards zero (trunc) or down (floor).",
 		Kernel: "aten::div.Scalar_mode_out",
 		Name:   "aten.div.Scalar_mode",
@@ -9980,6 +9982,7 @@ var infos = [...]Info{
 	},
 	{
 		DTypes: 130174,
+		Decomp: true,
 		Doc:    "self / other, rounded as the mode says: not at all, towards zero (trunc) or down (floor).",
 		Kernel: "aten::div.out_mode",
 		Name:   "aten.div.Tensor_mode",
@@ -10127,6 +10130,7 @@ var infos = [...]Info{
 	},
 	{
 		DTypes: 130174,
+		Decomp: true,
 		Doc:    "The same as aten.div.Scalar_mode.",
 		Kernel: "aten::div.Scalar_mode_out",
 		Name:   "aten.divide.Scalar_mode",
@@ -10167,6 +10171,7 @@ var infos = [...]Info{
 	},
 	{
 		DTypes: 130174,
+		Decomp: true,
 		Doc:    "The same as aten.div.Tensor_mode.",
 		Kernel: "aten::div.out_mode",
 		Name:   "aten.divide.Tensor_mode",
@@ -12263,6 +12268,7 @@ var infos = [...]Info{
 	},
 	{
 		DTypes: 15484,
+		Decomp: true,
 		Doc:    "The same as aten.trunc.",
 		Kernel: "aten::trunc.out",
 		Name:   "aten.fix.default",
@@ -12473,6 +12479,7 @@ var infos = [...]Info{
 	},
 	{
 		DTypes: 15484,
+		Decomp: true,
 		Doc:    "The largest integer that is at most the element.",
 		Kernel: "aten::floor.out",
 		Name:   "aten.floor.default",
@@ -12618,6 +12625,7 @@ var infos = [...]Info{
 	},
 	{
 		DTypes: 15484,
+		Decomp: true,
 		Doc:    "The remainder with the sign of the dividend.",
 		Kernel: "aten::fmod.Scalar_out",
 		Name:   "aten.fmod.Scalar",
@@ -12636,6 +12644,7 @@ var infos = [...]Info{
 	},
 	{
 		DTypes: 15484,
+		Decomp: true,
 		Doc:    "The remainder with the sign of the dividend.",
 		Kernel: "aten::fmod.Tensor_out",
 		Name:   "aten.fmod.Tensor",
@@ -20830,6 +20839,7 @@ var infos = [...]Info{
 	},
 	{
 		DTypes: 130172,
+		Decomp: true,
 		Doc:    "self to the power of exponent.",
 		Kernel: "aten::pow.Tensor_Scalar_out",
 		Name:   "aten.pow.Tensor_Scalar",
@@ -23069,6 +23079,7 @@ var infos = [...]Info{
 	},
 	{
 		DTypes: 15484,
+		Decomp: true,
 		Doc:    "The nearest integer, halves to the even one.",
 		Kernel: "aten::round.out",
 		Name:   "aten.round.default",
@@ -26055,6 +26066,7 @@ var infos = [...]Info{
 	},
 	{
 		DTypes: 130174,
+		Decomp: true,
 		Doc:    "The sum over the given dimensions; integers are summed as int64.",
 		Kernel: "aten::sum.IntList_out",
 		Name:   "aten.sum.dim_IntList",
@@ -27494,6 +27506,7 @@ var infos = [...]Info{
 	},
 	{
 		DTypes: 15484,
+		Decomp: true,
 		Doc:    "The element rounded towards zero.",
 		Kernel: "aten::trunc.out",
 		Name:   "aten.trunc.default",
@@ -32887,6 +32900,7 @@ var kernels = []KernelInfo{
 	{
 		Kernel: Kernel{
 			DTypes: 124,
+			Notes:  "Shifts by less than none or by more than the type has bits are undefined.",
 			Schema: "aten::bitwise_left_shift.Tensor_Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)",
 		},
 		Name: "aten::bitwise_left_shift.Tensor_Scalar_out",
@@ -32912,6 +32926,7 @@ var kernels = []KernelInfo{
 	{
 		Kernel: Kernel{
 			DTypes: 124,
+			Notes:  "Shifts by less than none or by more than the type has bits are undefined.",
 			Schema: "aten::bitwise_left_shift.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)",
 		},
 		Name: "aten::bitwise_left_shift.Tensor_out",
@@ -33003,6 +33018,7 @@ var kernels = []KernelInfo{
 	{
 		Kernel: Kernel{
 			DTypes: 124,
+			Notes:  "Shifts by less than none or by more than the type has bits are undefined.",
 			Schema: "aten::bitwise_right_shift.Tensor_Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)",
 		},
 		Name: "aten::bitwise_right_shift.Tensor_Scalar_out",
@@ -33028,6 +33044,7 @@ var kernels = []KernelInfo{
 	{
 		Kernel: Kernel{
 			DTypes: 124,
+			Notes:  "Shifts by less than none or by more than the type has bits are undefined.",
 			Schema: "aten::bitwise_right_shift.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)",
 		},
 		Name: "aten::bitwise_right_shift.Tensor_out",
@@ -33150,7 +33167,8 @@ var kernels = []KernelInfo{
 	},
 	{
 		Kernel: Kernel{
-			DTypes: 15484,
+			DTypes: 15360,
+			Notes:  "Integers go through floating point.",
 			Schema: "aten::ceil.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
 		},
 		Name: "aten::ceil.out",
@@ -33617,6 +33635,7 @@ var kernels = []KernelInfo{
 	{
 		Kernel: Kernel{
 			DTypes: 15486,
+			Faults: []string{"wide-integer"},
 			Out:    15484,
 			Schema: "aten::div.Scalar_mode_out(Tensor self, Scalar other, *, str? rounding_mode, Tensor(a!) out) -> Tensor(a!)",
 		},
@@ -34058,7 +34077,8 @@ var kernels = []KernelInfo{
 	},
 	{
 		Kernel: Kernel{
-			DTypes: 15484,
+			DTypes: 15360,
+			Notes:  "Integers go through floating point.",
 			Schema: "aten::floor.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
 		},
 		Name: "aten::floor.out",
@@ -34081,7 +34101,7 @@ var kernels = []KernelInfo{
 	{
 		Kernel: Kernel{
 			DTypes: 15484,
-			Notes:  "Float operands that are infinite differ from torch.",
+			Notes:  "Quotients of floats that are infinite or zero by zero differ from torch.",
 			Schema: "aten::floor_divide.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)",
 		},
 		Name: "aten::floor_divide.out",
@@ -34104,7 +34124,7 @@ var kernels = []KernelInfo{
 	{
 		Kernel: Kernel{
 			DTypes: 15486,
-			Faults: []string{"scalar-range"},
+			Faults: []string{"wide-integer", "scalar-range"},
 			Notes:  "A scalar outside the range of an integer type is wrapped.",
 			Out:    15484,
 			Schema: "aten::fmod.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)",
@@ -34132,6 +34152,7 @@ var kernels = []KernelInfo{
 	{
 		Kernel: Kernel{
 			DTypes: 15484,
+			Faults: []string{"wide-integer"},
 			Schema: "aten::fmod.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)",
 		},
 		Name: "aten::fmod.Tensor_out",
@@ -36221,7 +36242,7 @@ var kernels = []KernelInfo{
 	{
 		Kernel: Kernel{
 			DTypes: 15486,
-			Faults: []string{"sign-of-dividend"},
+			Faults: []string{"double", "sign-of-dividend"},
 			Notes:  "Integers follow the sign of the dividend.",
 			Out:    15428,
 			Schema: "aten::remainder.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)",
@@ -36249,7 +36270,7 @@ var kernels = []KernelInfo{
 	{
 		Kernel: Kernel{
 			DTypes: 15484,
-			Faults: []string{"sign-of-dividend"},
+			Faults: []string{"double", "sign-of-dividend"},
 			Notes:  "Integers follow the sign of the dividend.",
 			Schema: "aten::remainder.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)",
 		},
@@ -36447,7 +36468,8 @@ var kernels = []KernelInfo{
 	},
 	{
 		Kernel: Kernel{
-			DTypes: 15484,
+			DTypes: 15360,
+			Notes:  "Integers go through floating point.",
 			Schema: "aten::round.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
 		},
 		Name: "aten::round.out",
@@ -37092,8 +37114,8 @@ var kernels = []KernelInfo{
 	{
 		Kernel: Kernel{
 			DTypes: 113790,
-			Faults: []string{"channels-last", "wide-integer", "rank-0"},
-			Notes:  "int64 above 2^53 loses low bits.",
+			Faults: []string{"channels-last", "one-dim", "rank-0"},
+			Notes:  "Over one dimension, tensors of the result's type are summed in single precision; over several they are not.",
 			Out:    113788,
 			Schema: "aten::sum.IntList_out(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)",
 		},
@@ -37341,7 +37363,8 @@ var kernels = []KernelInfo{
 	},
 	{
 		Kernel: Kernel{
-			DTypes: 15484,
+			DTypes: 15360,
+			Notes:  "Integers go through floating point.",
 			Schema: "aten::trunc.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
 		},
 		Name: "aten::trunc.out",
@@ -37560,7 +37583,7 @@ var kernels = []KernelInfo{
 	{
 		Kernel: Kernel{
 			DTypes: 15360,
-			Faults: []string{"channels-last"},
+			Faults: []string{"half-sum", "channels-last"},
 			Schema: "aten::var.out(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)",
 		},
 		Name: "aten::var.out",

@@ -126,7 +126,7 @@ func (d *complexNode) apply(rule complexRule) (re, im *ir.Value, ok bool) {
 	}()
 	re, im, ok = rule(d)
 	if ok && isComplex(d.N.Out()) && im == nil {
-		im = d.mul(re, 0.0)
+		im = d.zeros(re)
 	}
 	return re, im, ok
 }
@@ -176,7 +176,7 @@ func (d *complexNode) plus(a, b *ir.Value, f func(x, y any) *ir.Value) *ir.Value
 	case b == nil:
 		return a
 	case a == nil:
-		return f(d.mul(b, 0.0), b)
+		return f(d.zeros(b), b)
 	}
 	return f(a, b)
 }
@@ -291,11 +291,16 @@ func init() {
 	}
 }
 
+// zeros is the imaginary part of a real number, which may be infinite.
+func (d *complexNode) zeros(re *ir.Value) *ir.Value {
+	return d.v(op.AtenZerosLikeDefault(d.Builder, re))
+}
+
 func (d *complexNode) imag(p pair) *ir.Value {
 	if p.im != nil {
 		return p.im
 	}
-	return d.mul(p.re, 0.0)
+	return d.zeros(p.re)
 }
 
 func conjugate(d *complexNode) (re, im *ir.Value, ok bool) {

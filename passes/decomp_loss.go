@@ -287,11 +287,37 @@ func decompRemainder(d *Decomp) []*ir.Value {
 	return one(d.where(wrong, d.add(m, y), m))
 }
 
+// powInt multiplies integers with themselves, which wraps where the power does not fit the type.
+func (d *Decomp) powInt(e int64) []*ir.Value {
+	square := d.cast(d.in(0), d.N.Out().Type.DType)
+	if e < 1 {
+		return nil
+	}
+	var p *ir.Value
+	for ; e > 0; e >>= 1 {
+		if e&1 == 1 && p == nil {
+			p = square
+		} else if e&1 == 1 {
+			p = d.mul(p, square)
+		}
+		if e > 1 {
+			square = d.mul(square, square)
+		}
+	}
+	return one(p)
+}
+
 // decompPowInt raises integers to integer powers by squaring, with zero and ones where the exponent is negative, as torch has
 // them. Other powers are the kernel's.
 func decompPowInt(d *Decomp) []*ir.Value {
 	t := d.N.Out().Type.DType
-	if kindOf(t) != 1 || !isTensor(d.N.Arg(1)) {
+	if kindOf(t) != 1 {
+		return nil
+	}
+	if e, ok := d.N.Arg(1).Int(); ok {
+		return d.powInt(e)
+	}
+	if !isTensor(d.N.Arg(1)) {
 		return nil
 	}
 	x, y := d.cast(d.in(0), ops.Int64), d.cast(d.in(1), ops.Int64)

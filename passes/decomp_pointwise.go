@@ -2,6 +2,7 @@ package passes
 
 import (
 	"math"
+	"slices"
 
 	"github.com/lathe-ml/lathe/ir"
 	"github.com/lathe-ml/lathe/ir/op"
@@ -395,16 +396,33 @@ func decompXlog1py(d *Decomp) []*ir.Value {
 
 // decompShift multiplies or divides by powers of two, for types and kernels that do not shift. Negative counts and those
 // past the width are not defined.
+// decompShift multiplies or divides by a power of two. Beyond the bits of the type nothing is left but the sign, of a shift to
+// the left nothing at all.
 func decompShift(d *Decomp) []*ir.Value {
 	t := d.N.Out().Type.DType
-	x, k := d.cast(d.in(0), t), d.cast(d.in(1), t)
-	two := d.cast(d.pow(d.full(2, ops.Int64), d.cast(k, ops.Int64)), ops.Int64)
-	y := d.cast(x, ops.Int64)
-	switch d.N.Info().Schema.Base {
-	case "bitwise_left_shift", "__lshift__":
-		return d.back(d.mul(y, two))
+	left := slices.Contains([]string{"bitwise_left_shift", "__lshift__"}, d.N.Info().Schema.Base)
+	y := d.cast(d.cast(d.in(0), t), ops.Int64)
+	const most = 62 // the largest power of two in 64 bits
+	if n, ok := d.N.Arg(1).Int(); ok && n >= 0 && n <= most {
+		if left {
+			return d.back(d.mul(y, int64(1)<<n))
+		}
+		return d.back(d.floorDiv(y, int64(1)<<n))
 	}
-	return d.back(d.floorDiv(y, two))
+	k := d.cast(d.cast(d.in(1), t), ops.Int64)
+	zero := d.scalar(0, ops.Int64)
+	two := d.cast(d.pow(d.full(2, ops.Int64), d.clamp(k, 0, most)), ops.Int64)
+	in := d.and(d.ge(k, 0), d.le(k, most))
+	if left {
+		z := d.mul(y, two)
+		if t == ops.Int64 {
+			top := d.eq(k, most+1)
+			z = d.where(top, d.mul(d.mul(y, two), 2), z)
+			in = d.or(in, top)
+		}
+		return d.back(d.where(in, z, zero))
+	}
+	return d.back(d.where(in, d.floorDiv(y, two), d.where(d.lt(y, 0), d.scalar(-1, ops.Int64), zero)))
 }
 
 func decompDunder(d *Decomp) []*ir.Value {
@@ -462,6 +480,49 @@ func decompWhereScalar(d *Decomp) []*ir.Value {
 }
 
 // decompFloorDivide serves numbers in place of tensors.
+// truncated tells where the truncating quotient is one more than floored q = x/y: where that is negative and not exact.
+func (d *Decomp) truncated(x *ir.Value, y any, q *ir.Value) *ir.Value {
+	return d.cast(d.and(d.lt(q, 0), d.ne(d.mul(q, y), x)), ops.Int64)
+}
+
+// wideOperands are the operands of a node on integers as int64; a number stays one.
+func (d *Decomp) wideOperands() (x *ir.Value, y any) {
+	x = d.cast(d.in(0), ops.Int64)
+	if isTensor(d.N.Arg(1)) {
+		return x, d.cast(d.in(1), ops.Int64)
+	}
+	return x, d.N.Arg(1)
+}
+
+// decompDivMode truncates quotients of integers without going through floating point. Others are the kernel's.
+func decompDivMode(d *Decomp) []*ir.Value {
+	mode, _ := d.named("rounding_mode").Str()
+	if kindOf(d.N.Out().Type.DType) != 1 || mode != "trunc" {
+		return nil
+	}
+	x, y := d.wideOperands()
+	q := d.floorDiv(x, y)
+	return d.back(d.add(q, d.truncated(x, y, q)))
+}
+
+// decompFmod is the remainder of truncating division of integers. Others are the kernel's.
+func decompFmod(d *Decomp) []*ir.Value {
+	if kindOf(d.N.Out().Type.DType) != 1 {
+		return nil
+	}
+	x, y := d.wideOperands()
+	q := d.floorDiv(x, y)
+	return d.back(d.sub(x, d.mul(d.add(q, d.truncated(x, y, q)), y)))
+}
+
+// decompRound leaves integers as they are. Others are the kernel's.
+func decompRound(d *Decomp) []*ir.Value {
+	if x := d.in(0); kindOf(x.Type.DType) == 1 {
+		return one(x)
+	}
+	return nil
+}
+
 func decompFloorDivide(d *Decomp) []*ir.Value {
 	return one(d.v(op.AtenDivTensorMode(d.Builder, d.in(0), d.in(1), ir.Str("floor"))))
 }

@@ -16,6 +16,19 @@ func decompSumAll(d *Decomp) []*ir.Value {
 	return one(d.v(op.AtenSumDimIntList(d.Builder, x, intArgs(allDims(x.Type.Rank())), op.KW("dtype", ir.DTypeArg(d.N.Out().Type.DType)))))
 }
 
+// decompSum sums over one dimension as over two, one of them of size one: the kernel sums one alone in single precision.
+func decompSum(d *Decomp) []*ir.Value {
+	x, o := d.in(0), d.N.Out()
+	dims := d.dims(d.N.Arg(1), x)
+	if len(dims) != 1 || x.Type.Rank() == 0 {
+		return nil
+	}
+	r := x.Type.Rank()
+	y := d.view(x, append(x.Type.Shape[:r:r], one1)...)
+	s := d.v(op.AtenSumDimIntList(d.Builder, y, intArgs([]int{dims[0], r}), op.KW("keepdim", ir.Bool(true)), op.KW("dtype", ir.DTypeArg(o.Type.DType))))
+	return one(d.view(s, o.Type.Shape...))
+}
+
 func decompMeanAll(d *Decomp) []*ir.Value {
 	x := d.cast(d.in(0), d.N.Out().Type.DType)
 	return one(d.mean(x, false, allDims(x.Type.Rank())...))

@@ -21,10 +21,8 @@ var faults = map[string]func(n *ir.Node) string{
 	ops.FaultNegativeDim:  never,
 	ops.FaultMemoryFormat: never,
 	ops.FaultNonBlocking:  never,
-	// What only certain contents of a tensor meet cannot be seen here: the kernels pass NaNs over, and count in doubles
-	// beyond 2^53.
-	ops.FaultNaN:         never,
-	ops.FaultWideInteger: never,
+	// What only certain contents of a tensor meet cannot be seen here: the kernels pass NaNs over.
+	ops.FaultNaN: never,
 
 	ops.FaultNegativePad: func(n *ir.Node) string {
 		for _, a := range n.ArgNamed("pad").List() {
@@ -58,6 +56,23 @@ var faults = map[string]func(n *ir.Node) string{
 	ops.FaultNegativeExponent: func(n *ir.Node) string {
 		if o := n.Out(); o != nil && o.Type.DType.IsInt() && n.In(1) != nil && n.In(1).Type.DType.IsSigned() {
 			return "it takes no integers to a negative power"
+		}
+		return ""
+	},
+	ops.FaultWideInteger: func(n *ir.Node) string {
+		o := n.Out()
+		if mode, _ := n.ArgNamed("rounding_mode").Str(); mode == "floor" || o == nil || !o.Type.DType.IsInt() {
+			return ""
+		}
+		return "it computes integers in floating point"
+	},
+	ops.FaultOneDim: func(n *ir.Node) string {
+		x, o := n.In(0), n.Out()
+		if x == nil || o == nil || x.Type.DType != o.Type.DType || x.Type.Rank() == 0 || !x.Type.DType.IsInt() && x.Type.DType != ops.Float64 {
+			return ""
+		}
+		if k := len(n.ArgNamed("dim").List()); k == 1 || k == 0 && x.Type.Rank() == 1 {
+			return fmt.Sprintf("it sums %s over one dimension in single precision", x.Type.DType)
 		}
 		return ""
 	},

@@ -148,6 +148,7 @@ var elementwiseBinary = []ops.Row{
 		DTypes: ops.RealBool | ops.Complex,
 		Infer:  "inferDivMode",
 		Interp: "evalBinary",
+		Decomp: "decompDivMode",
 		Kernel: "aten::div.out_mode",
 	},
 	{
@@ -163,6 +164,7 @@ var elementwiseBinary = []ops.Row{
 		DTypes: ops.RealBool | ops.Complex,
 		Infer:  "inferDivMode",
 		Interp: "evalBinary",
+		Decomp: "decompDivMode",
 		Kernel: "aten::div.Scalar_mode_out",
 	},
 	{
@@ -249,6 +251,7 @@ var elementwiseBinary = []ops.Row{
 		DTypes: ops.Real,
 		Infer:  "inferArith",
 		Interp: "evalBinary",
+		Decomp: "decompFmod",
 		Kernel: "aten::fmod.Tensor_out",
 	},
 	{
@@ -264,6 +267,7 @@ var elementwiseBinary = []ops.Row{
 		DTypes: ops.Real,
 		Infer:  "inferArith",
 		Interp: "evalBinary",
+		Decomp: "decompFmod",
 		Kernel: "aten::fmod.Scalar_out",
 	},
 	{
@@ -288,6 +292,7 @@ var elementwiseBinary = []ops.Row{
 		DTypes: ops.Real | ops.Complex,
 		Infer:  "inferPow",
 		Interp: "evalBinary",
+		Decomp: "decompPowInt",
 		Kernel: "aten::pow.Tensor_Scalar_out",
 	},
 	{

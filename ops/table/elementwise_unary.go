@@ -660,6 +660,7 @@ var elementwiseUnary = []ops.Row{
 		DTypes: ops.Real,
 		Infer:  "inferUnaryReal",
 		Interp: "evalUnary",
+		Decomp: "decompRound",
 		Kernel: "aten::ceil.out",
 	},
 	{
@@ -675,6 +676,7 @@ var elementwiseUnary = []ops.Row{
 		DTypes: ops.Real,
 		Infer:  "inferUnaryReal",
 		Interp: "evalUnary",
+		Decomp: "decompRound",
 		Kernel: "aten::floor.out",
 	},
 	{
@@ -690,6 +692,7 @@ var elementwiseUnary = []ops.Row{
 		DTypes: ops.Real,
 		Infer:  "inferUnaryReal",
 		Interp: "evalUnary",
+		Decomp: "decompRound",
 		Kernel: "aten::trunc.out",
 	},
 	{
@@ -705,6 +708,7 @@ var elementwiseUnary = []ops.Row{
 		DTypes: ops.Real,
 		Infer:  "inferUnaryReal",
 		Interp: "evalUnary",
+		Decomp: "decompRound",
 		Kernel: "aten::round.out",
 	},
 	{

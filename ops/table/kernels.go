@@ -209,10 +209,12 @@ var Kernels = []ops.Kernel{
 	{
 		Schema: "aten::bitwise_left_shift.Tensor_Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)",
 		DTypes: ops.Ints,
+		Notes:  "Shifts by less than none or by more than the type has bits are undefined.",
 	},
 	{
 		Schema: "aten::bitwise_left_shift.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)",
 		DTypes: ops.Ints,
+		Notes:  "Shifts by less than none or by more than the type has bits are undefined.",
 	},
 	{
 		Schema: "aten::bitwise_not.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
@@ -229,10 +231,12 @@ var Kernels = []ops.Kernel{
 	{
 		Schema: "aten::bitwise_right_shift.Tensor_Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)",
 		DTypes: ops.Ints,
+		Notes:  "Shifts by less than none or by more than the type has bits are undefined.",
 	},
 	{
 		Schema: "aten::bitwise_right_shift.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)",
 		DTypes: ops.Ints,
+		Notes:  "Shifts by less than none or by more than the type has bits are undefined.",
 	},
 	{
 		Schema: "aten::bitwise_xor.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)",
@@ -254,7 +258,8 @@ var Kernels = []ops.Kernel{
 	},
 	{
 		Schema: "aten::ceil.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
-		DTypes: ops.Real,
+		DTypes: ops.Floats,
+		Notes:  "Integers go through floating point.",
 	},
 	{
 		Schema: "aten::clamp.Tensor_out(Tensor self, Tensor? min=None, Tensor? max=None, *, Tensor(a!) out) -> Tensor(a!)",
@@ -321,6 +326,7 @@ var Kernels = []ops.Kernel{
 	{
 		Schema: "aten::div.Scalar_mode_out(Tensor self, Scalar other, *, str? rounding_mode, Tensor(a!) out) -> Tensor(a!)",
 		DTypes: ops.RealBool, Out: ops.Real,
+		Faults: []string{ops.FaultWideInteger},
 	},
 	{
 		Schema: "aten::div.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)",
@@ -389,22 +395,24 @@ var Kernels = []ops.Kernel{
 	},
 	{
 		Schema: "aten::floor.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
-		DTypes: ops.Real,
+		DTypes: ops.Floats,
+		Notes:  "Integers go through floating point.",
 	},
 	{
 		Schema: "aten::floor_divide.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)",
 		DTypes: ops.Real,
-		Notes:  "Float operands that are infinite differ from torch.",
+		Notes:  "Quotients of floats that are infinite or zero by zero differ from torch.",
 	},
 	{
 		Schema: "aten::fmod.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)",
 		DTypes: ops.RealBool, Out: ops.Real,
-		Faults: []string{ops.FaultScalarRange},
+		Faults: []string{ops.FaultWideInteger, ops.FaultScalarRange},
 		Notes:  "A scalar outside the range of an integer type is wrapped.",
 	},
 	{
 		Schema: "aten::fmod.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)",
 		DTypes: ops.Real,
+		Faults: []string{ops.FaultWideInteger},
 	},
 	{
 		Schema: "aten::full.out(SymInt[] size, Scalar fill_value, *, Tensor(a!) out) -> Tensor(a!)",
@@ -738,13 +746,13 @@ var Kernels = []ops.Kernel{
 	{
 		Schema: "aten::remainder.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)",
 		DTypes: ops.RealBool, Out: ops.Floats | ops.Set(ops.Uint8, ops.Int64),
-		Faults: []string{ops.FaultSignOfDividend},
+		Faults: []string{ops.FaultDouble, ops.FaultSignOfDividend},
 		Notes:  "Integers follow the sign of the dividend.",
 	},
 	{
 		Schema: "aten::remainder.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)",
 		DTypes: ops.Real,
-		Faults: []string{ops.FaultSignOfDividend},
+		Faults: []string{ops.FaultDouble, ops.FaultSignOfDividend},
 		Notes:  "Integers follow the sign of the dividend.",
 	},
 	{
@@ -778,7 +786,8 @@ var Kernels = []ops.Kernel{
 	},
 	{
 		Schema: "aten::round.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
-		DTypes: ops.Real,
+		DTypes: ops.Floats,
+		Notes:  "Integers go through floating point.",
 	},
 	{
 		Schema: "aten::rsqrt.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
@@ -885,8 +894,8 @@ var Kernels = []ops.Kernel{
 	{
 		Schema: "aten::sum.IntList_out(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)",
 		DTypes: ops.RealBool | ops.Set(ops.Complex64, ops.Complex128), Out: ops.Real | ops.Set(ops.Complex64, ops.Complex128),
-		Faults: []string{ops.FaultChannelsLast, ops.FaultWideInteger, ops.FaultRank0},
-		Notes:  "int64 above 2^53 loses low bits.",
+		Faults: []string{ops.FaultChannelsLast, ops.FaultOneDim, ops.FaultRank0},
+		Notes:  "Over one dimension, tensors of the result's type are summed in single precision; over several they are not.",
 	},
 	{
 		Schema: "aten::sym_numel(Tensor self) -> SymInt",
@@ -926,7 +935,8 @@ var Kernels = []ops.Kernel{
 	},
 	{
 		Schema: "aten::trunc.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
-		DTypes: ops.Real,
+		DTypes: ops.Floats,
+		Notes:  "Integers go through floating point.",
 	},
 	{
 		Schema: "aten::unbind_copy.int_out(Tensor self, int dim=0, *, Tensor(a!)[] out) -> ()",
@@ -961,7 +971,7 @@ var Kernels = []ops.Kernel{
 	{
 		Schema: "aten::var.out(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)",
 		DTypes: ops.Floats,
-		Faults: []string{ops.FaultChannelsLast},
+		Faults: []string{ops.FaultHalfSum, ops.FaultChannelsLast},
 	},
 	{
 		Schema: "aten::var_mean.correction_out(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False, Tensor(a!) out0, Tensor(b!) out1) -> (Tensor(a!), Tensor(b!))",

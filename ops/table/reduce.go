@@ -17,6 +17,7 @@ var reduce = []ops.Row{
 		DTypes: ops.RealBool | ops.Complex,
 		Infer:  "inferSum",
 		Interp: "evalSum",
+		Decomp: "decompSum",
 		Kernel: "aten::sum.IntList_out",
 	},
 	{
