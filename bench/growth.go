@@ -14,7 +14,8 @@ import (
 	"time"
 )
 
-// growth compiles programs of one kind at two sizes, one twice the other, and prints how the time grows: 2.0 is linear.
+// growth compiles programs of one kind at two sizes, one twice the other, and prints how the processor time grows: 2.0 is
+// linear.
 func growth(bin, dir string, n int, backends []string, only string, scale float64) error {
 	fmt.Println("| program | size | what | time | twice the size | factor |")
 	fmt.Println("|---|---|---|---|---|---|")
@@ -34,11 +35,11 @@ func growth(bin, dir string, n int, backends []string, only string, scale float6
 			var best [2]time.Duration
 			for i, p := range paths {
 				for range n {
-					d, _, err := timed(exec.Command(bin, "compile", p, "--backend", b, "-o", filepath.Join(dir, "growth.pte")))
-					if err != nil {
+					cmd := exec.Command(bin, "compile", p, "--backend", b, "-o", filepath.Join(dir, "growth.pte"))
+					if _, _, err := timed(cmd); err != nil {
 						return fmt.Errorf("%s for %s: %w", k.name, b, err)
 					}
-					if best[i] == 0 || d < best[i] {
+					if d := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(); best[i] == 0 || d < best[i] {
 						best[i] = d
 					}
 				}
@@ -67,6 +68,12 @@ var kinds = []struct {
 	{"buffers", 5_000, buffers},
 	{"writes", 5_000, writes},
 	{"views", 20_000, views},
+	{"lists", 10_000, lists},
+	{"pieces", 10_000, pieces},
+	{"fills", 10_000, fills},
+	{"returns", 10_000, returns},
+	{"regions", 5_000, regions},
+	{"lives", 10_000, lives},
 }
 
 // deep is a chain of n nodes.
@@ -114,14 +121,22 @@ func weights(p *synthetic, n int) {
 	p.output(x)
 }
 
-// symbols is n inputs, each of a length of its own, which the program asserts something of.
+// symbols is n inputs, each of a length of its own, of which the program asserts something, alone and with the next.
 func symbols(p *synthetic, n int) {
 	row := make([]string, n)
+	last, lastSize := "", ""
 	for i := range row {
 		s := fmt.Sprintf("s%d", i)
 		p.ranges = append(p.ranges, fmt.Sprintf(`%q: {"min_val": 2, "max_val": %d}`, s, 64+i%64))
 		x := p.input(fmt.Sprintf("x%d", i), s)
-		p.assert(x, s)
+		expr := symbol(s)
+		size := p.size(x, expr)
+		p.assert(size, expr, 3)
+		if i > 0 {
+			expr = fmt.Sprintf("Add(%s, %s)", symbol(last), symbol(s))
+			p.assert(p.plus(lastSize, size, expr), expr, 7)
+		}
+		last, lastSize = s, size
 		row[i] = p.node("sum", "", x)
 	}
 	p.output(p.sum("", row))
@@ -140,8 +155,8 @@ func buffers(p *synthetic, n int) {
 func writes(p *synthetic, n int) {
 	x := p.input("x", "4")
 	b := p.state("b", false)
-	for range n {
-		p.node("copy_", "1", p.node("slice", "1", b), p.node("slice", "1", x))
+	for i := range n {
+		p.node("copy_", "1", p.slice("1", b, i%4, i%4+1), p.slice("1", x, i%3, i%3+1))
 	}
 	p.output(p.node("relu", "4", b))
 }
@@ -156,6 +171,72 @@ func views(p *synthetic, n int) {
 		x = p.node("view", "4", x)
 	}
 	p.output(x)
+}
+
+// lists joins n values.
+func lists(p *synthetic, n int) {
+	x := p.input("x", "4")
+	row := make([]string, n)
+	for i := range row {
+		row[i] = p.node("mul", "4", x)
+	}
+	p.output(p.node("cat", fmt.Sprint(4*n), row...))
+}
+
+// pieces takes a value apart into n and sums them.
+func pieces(p *synthetic, n int) {
+	x := p.input("x", fmt.Sprint(n))
+	x = p.node("relu", fmt.Sprint(n), x)
+	row := make([]string, n)
+	outs := make([]string, n)
+	for i := range row {
+		row[i] = p.name("piece")
+		p.value(row[i], "")
+		outs[i] = fmt.Sprintf(`{"name": %q}`, row[i])
+	}
+	p.raw(p.name("unbind"), "torch.ops.aten.unbind.int", fmt.Sprintf(`{"as_tensors": [%s]}`, strings.Join(outs, ", ")), "self", tensor(x), "dim", `{"as_int": 0}`)
+	p.output(p.sum("", row))
+}
+
+// fills adds n constants that the compiler has to make.
+func fills(p *synthetic, n int) {
+	x := p.input("x", "4")
+	for range n {
+		x = p.node("add", "4", x, p.node("full", "4"))
+	}
+	p.output(x)
+}
+
+// returns gives one value n times.
+func returns(p *synthetic, n int) {
+	x := p.node("relu", "4", p.input("x", "4"))
+	for range n {
+		p.output(x)
+	}
+}
+
+// regions alternates what most delegates take with what they do not.
+func regions(p *synthetic, n int) {
+	x := p.input("x", "4")
+	for range n {
+		x = p.node("roll", "4", p.node("mul", "4", x))
+	}
+	p.output(x)
+}
+
+// lives is n values of many sizes that are read where they are made and again at the end, in another order.
+func lives(p *synthetic, n int) {
+	x := p.input("x", "997")
+	row, sums := make([]string, n), make([]string, 2*n)
+	for i := range row {
+		size := 1 + i*331%997
+		row[i] = p.node("relu", fmt.Sprint(size), p.slice(fmt.Sprint(size), x, 0, size))
+		sums[i] = p.node("sum", "", row[i])
+	}
+	for i := range row {
+		sums[n+i] = p.node("sum", "", row[i*7919%n])
+	}
+	p.output(p.sum("", sums))
 }
 
 // synthetic is a program in the making, as pieces of its JSON.
@@ -231,17 +312,29 @@ func (p *synthetic) name(base string) string {
 func (p *synthetic) node(op, size string, in ...string) string {
 	name := p.name(op)
 	p.value(name, size)
-	args := []string{"self", tensor(in[0])}
+	var args []string
+	if len(in) > 0 {
+		args = append(args, "self", tensor(in[0]))
+	}
 	target := op + ".Tensor"
 	switch op {
+	case "cat":
+		names := make([]string, len(in))
+		for i, s := range in {
+			names[i] = fmt.Sprintf(`{"name": %q}`, s)
+		}
+		target, args = op+".default", []string{"tensors", fmt.Sprintf(`{"as_tensors": [%s]}`, strings.Join(names, ", "))}
+	case "full":
+		target = op + ".default"
+		args = append(args, "size", fmt.Sprintf(`{"as_ints": [%s]}`, size), "fill_value", fmt.Sprintf(`{"as_float": %d.5}`, p.last))
+	case "roll":
+		target = op + ".default"
+		args = append(args, "shifts", `{"as_ints": [1]}`, "dims", `{"as_ints": [0]}`)
 	case "relu", "sum":
 		target = op + ".default"
 	case "view":
 		target = op + ".default"
 		args = append(args, "size", fmt.Sprintf(`{"as_ints": [%s]}`, size))
-	case "slice":
-		at := p.last % 4
-		args = append(args, "dim", `{"as_int": 0}`, "start", fmt.Sprintf(`{"as_int": %d}`, at), "end", fmt.Sprintf(`{"as_int": %d}`, at+1))
 	case "copy_":
 		target = op + ".default"
 		args = append(args, "src", tensor(in[1]))
@@ -271,13 +364,37 @@ func (p *synthetic) sum(size string, row []string) string {
 	return row[0]
 }
 
-// assert states that x, whose length is the symbol, has at least three elements.
-func (p *synthetic) assert(x, symbol string) {
-	size, ge := p.name("sym_size"), p.name("ge")
-	p.ints = append(p.ints, fmt.Sprintf(`%q: {"as_expr": {"expr_str": "Symbol('%s', positive=True, integer=True)", "hint": {"as_int": 8}}}`, size, symbol))
-	p.bools = append(p.bools, fmt.Sprintf(`%q: {"as_expr": {"expr_str": "Symbol('%s', positive=True, integer=True) >= 3"}}`, ge, symbol))
-	p.raw(size, "torch.ops.aten.sym_size.int", fmt.Sprintf(`{"as_sym_int": {"as_name": %q}}`, size), "self", tensor(x), "dim", `{"as_int": 0}`)
-	p.raw(ge, "_operator.ge", fmt.Sprintf(`{"as_sym_bool": {"as_name": %q}}`, ge), "a", fmt.Sprintf(`{"as_sym_int": {"as_name": %q}}`, size), "b", `{"as_int": 3}`)
+func (p *synthetic) slice(size, x string, from, to int) string {
+	name := p.name("slice")
+	p.value(name, size)
+	p.raw(name, "torch.ops.aten.slice.Tensor", tensor(name), "self", tensor(x), "dim", `{"as_int": 0}`, "start", fmt.Sprintf(`{"as_int": %d}`, from), "end", fmt.Sprintf(`{"as_int": %d}`, to))
+	return name
+}
+
+func symbol(name string) string { return fmt.Sprintf("Symbol('%s', positive=True, integer=True)", name) }
+
+func symInt(name string) string { return fmt.Sprintf(`{"as_sym_int": {"as_name": %q}}`, name) }
+
+// size is the length of x, which is the expression.
+func (p *synthetic) size(x, expr string) string {
+	name := p.name("sym_size")
+	p.ints = append(p.ints, fmt.Sprintf(`%q: {"as_expr": {"expr_str": %q, "hint": {"as_int": 8}}}`, name, expr))
+	p.raw(name, "torch.ops.aten.sym_size.int", symInt(name), "self", tensor(x), "dim", `{"as_int": 0}`)
+	return name
+}
+
+func (p *synthetic) plus(a, b, expr string) string {
+	name := p.name("add")
+	p.ints = append(p.ints, fmt.Sprintf(`%q: {"as_expr": {"expr_str": %q, "hint": {"as_int": 16}}}`, name, expr))
+	p.raw(name, "_operator.add", symInt(name), "a", symInt(a), "b", symInt(b))
+	return name
+}
+
+// assert states that a size, which is the expression, is not below k.
+func (p *synthetic) assert(size, expr string, k int) {
+	ge := p.name("ge")
+	p.bools = append(p.bools, fmt.Sprintf(`%q: {"as_expr": {"expr_str": "%s >= %d"}}`, ge, expr, k))
+	p.raw(ge, "_operator.ge", fmt.Sprintf(`{"as_sym_bool": {"as_name": %q}}`, ge), "a", symInt(size), "b", fmt.Sprintf(`{"as_int": %d}`, k))
 	p.raw(p.name("_assert_scalar"), "torch.ops.aten._assert_scalar.default", "", "self", fmt.Sprintf(`{"as_sym_bool": {"as_name": %q}}`, ge), "assert_msg", `{"as_string": "too short"}`)
 }
 

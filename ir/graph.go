@@ -448,8 +448,9 @@ func (n *Node) ReplaceUses(v, w *Value) {
 			at = append(at, u.arg)
 		}
 	}
+	// From the last on, as that is where a use is taken out of the list at once.
 	slices.Sort(at)
-	for _, i := range slices.Compact(at) {
+	for _, i := range slices.Backward(slices.Compact(at)) {
 		replace(i)
 	}
 }

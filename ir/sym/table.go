@@ -18,7 +18,9 @@ type Sym struct {
 type Table struct {
 	syms  []Sym
 	index map[string]int
-	facts []fact
+	// facts are bounds of expressions, and byBase their places by the hash of what is left without the constant.
+	facts  []fact
+	byBase map[uint64][]int
 }
 
 type fact struct {
@@ -78,6 +80,12 @@ func (t *Table) Clone() *Table {
 	}
 	if t != nil {
 		c.facts = slices.Clone(t.facts)
+		if t.byBase != nil {
+			c.byBase = make(map[uint64][]int, len(t.byBase))
+			for k, at := range t.byBase {
+				c.byBase[k] = slices.Clone(at)
+			}
+		}
 	}
 	return c
 }
@@ -97,7 +105,12 @@ func (t *Table) Range(e Expr) Range {
 	if t == nil || e.n == nil || e.Kind() != Int {
 		return r
 	}
-	for _, f := range t.facts {
+	if len(t.facts) == 0 {
+		return r
+	}
+	base, _ := constantPart(e)
+	for _, i := range t.byBase[base.Hash()] {
+		f := &t.facts[i]
 		// e = f + k has the bounds of f, shifted.
 		if k, ok := Sub(e, f.e).IsConst(); ok {
 			r = r.Intersect(addRange(f.r, Range{k, k}.sound()))
@@ -149,9 +162,22 @@ func (t *Table) Constrain(e Expr, r Range) error {
 			return nil
 		}
 	}
-	if len(names) > 0 {
-		t.facts = append(t.facts, fact{e, r})
+	if len(names) == 0 {
+		return nil
 	}
+	base, _ := constantPart(e)
+	key := base.Hash()
+	for _, i := range t.byBase[key] {
+		if f := &t.facts[i]; f.e.Equal(e) {
+			f.r = f.r.Intersect(r)
+			return nil
+		}
+	}
+	if t.byBase == nil {
+		t.byBase = map[uint64][]int{}
+	}
+	t.byBase[key] = append(t.byBase[key], len(t.facts))
+	t.facts = append(t.facts, fact{e, r})
 	return nil
 }
 
@@ -187,11 +213,7 @@ func (t *Table) Assume(p Expr) error {
 			return nil
 		}
 		// Facts are kept of the part without the constant.
-		var k int64
-		if ts := polyOf(d); len(ts) > 0 && len(ts[len(ts)-1].m) == 0 {
-			k = ts[len(ts)-1].c
-			d = fromTerms(ts[:len(ts)-1])
-		}
+		d, k := constantPart(d)
 		nk := satNeg(k)
 		r := Range{nk, nk}.sound()
 		switch n.op {
@@ -203,6 +225,14 @@ func (t *Table) Assume(p Expr) error {
 		return t.Constrain(d, r)
 	}
 	return nil
+}
+
+// constantPart takes the constant out of an integer sum.
+func constantPart(e Expr) (base Expr, k int64) {
+	if ts := polyOf(e); len(ts) > 0 && len(ts[len(ts)-1].m) == 0 {
+		return fromTerms(ts[:len(ts)-1]), ts[len(ts)-1].c
+	}
+	return e, 0
 }
 
 // Lookup returns the hint of a symbol, so that a table is an Env of the sizes at
