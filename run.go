@@ -34,6 +34,8 @@ type RunOptions struct {
 	Seed uint64
 	// Threads of the ExecuTorch runtime; zero leaves that to it.
 	Threads int
+	// ExternalWeights is the data file (.ptd) of a .pte file whose weights are kept apart.
+	ExternalWeights string
 	// Compile are the options with which a model is compiled for ExecuTorch; inputs and output are set.
 	Compile Options
 }
@@ -69,10 +71,10 @@ func OpenRunner(ctx context.Context, path string, o RunOptions) (*Runner, error)
 			o.Engine = EngineExecuTorch
 		}
 	}
-	switch {
-	case f == FormatPTE && o.Engine == EngineReference:
-		return nil, &UsageError{errors.New("the reference engine runs .pt2 and .ir files; a .pte file takes --engine executorch")}
-	case f == FormatPTE:
+	if err := o.check(f); err != nil {
+		return nil, err
+	}
+	if f == FormatPTE {
 		return openProgram(ctx, path, o)
 	}
 	m, err := Open(path)
@@ -81,6 +83,10 @@ func OpenRunner(ctx context.Context, path string, o RunOptions) (*Runner, error)
 	}
 	g, err := m.method(o.Method)
 	if err != nil {
+		m.Close()
+		return nil, err
+	}
+	if err := bindDims(g, o.Compile.Dims); err != nil {
 		m.Close()
 		return nil, err
 	}
@@ -99,6 +105,24 @@ func OpenRunner(ctx context.Context, path string, o RunOptions) (*Runner, error)
 	// The archive knows more of its inputs than the program does.
 	r.inputs, r.syms = slots, syms
 	return r, nil
+}
+
+// check refuses what the engine would not look at.
+func (o RunOptions) check(f Format) error {
+	program := f == FormatPTE
+	switch {
+	case program && o.Engine == EngineReference:
+		return &UsageError{errors.New("the reference engine runs .pt2 and .ir files; a .pte file takes --engine executorch")}
+	case program && len(o.Compile.Dims) > 0:
+		return &UsageError{errors.New("--dim bounds the sizes of a model; those of a .pte file were fixed when it was compiled")}
+	case !program && o.ExternalWeights != "":
+		return &UsageError{errors.New("--external-weights goes with a .pte file; a model has its weights in it")}
+	case o.Threads != 0 && o.Engine == EngineReference:
+		return &UsageError{errors.New("--threads is for --engine executorch; the reference engine takes none")}
+	case o.Threads < 0:
+		return &UsageError{fmt.Errorf("--threads %d: want a positive number", o.Threads)}
+	}
+	return nil
 }
 
 // method finds a method by name; the only one, or forward, without.
@@ -224,6 +248,14 @@ func openProgram(ctx context.Context, path string, o RunOptions) (*Runner, error
 	var opts []etrt.Option
 	if o.Threads > 0 {
 		opts = append(opts, etrt.WithThreads(o.Threads))
+	}
+	if o.ExternalWeights != "" {
+		if f, err := Sniff(o.ExternalWeights); err != nil {
+			return nil, err
+		} else if f != FormatPTD {
+			return nil, &ir.Diag{Code: "wrong-format", Msg: "no data file", Entry: o.ExternalWeights, Try: "give the .ptd file that compile --external-weights wrote"}
+		}
+		opts = append(opts, etrt.WithData(o.ExternalWeights))
 	}
 	var p *etrt.Program
 	r := &Runner{}

@@ -8,29 +8,72 @@ import (
 )
 
 // CentreNorms takes the mean off what the runtime's kernels normalise. They compute the variance as a difference of squares,
-// of which nothing is left where the mean is much larger than the spread.
+// of which nothing is left where the mean is much larger than the spread. That is so of a program's inputs (a temperature in
+// kelvins, a date), not behind weights, which training keeps near zero; there two more instructions would give nothing.
 var CentreNorms = Pass{
 	Name: "centre-norms",
-	Doc:  "Subtracts its mean from what a layer, group or batch norm in single precision is taken of, because the kernels' variance has no digits where the mean is large.",
+	Doc:  "Subtracts its mean from an input that a layer, group or batch norm in single precision is taken of, because the kernels' variance has no digits where the mean is large.",
 	Run: func(ctx *Context, g *ir.Graph) error {
 		if g.Stage == ops.StageAten {
 			return nil
 		}
-		return each(g, func(n *ir.Node) error {
-			switch n.Op {
-			case ops.AtenNativeLayerNormDefault, ops.AtenNativeGroupNormDefault, ops.AtenUnderNativeBatchNormLegitNoStats:
-				return centreNorm(ctx, n)
-			}
-			return nil
-		})
+		return centreNorms(ctx, g, map[*ir.Value]bool{})
 	},
 }
 
-func centreNorm(ctx *Context, n *ir.Node) error {
-	x := n.In(0)
-	if x == nil || x.Type.DType != ops.Float32 {
-		return nil
+// centreNorms looks at a graph and those in it. raw holds the values so far that may have any mean.
+func centreNorms(ctx *Context, g *ir.Graph, raw map[*ir.Value]bool) error {
+	for _, in := range g.Inputs {
+		raw[in.Value] = in.Kind == ir.InputUser
 	}
+	for n := range g.Nodes() {
+		for _, h := range n.Graphs() {
+			if err := centreNorms(ctx, h, raw); err != nil {
+				return err
+			}
+		}
+		given := !weighs[n.Op] && givesRaw(n, raw)
+		for _, o := range n.Outs {
+			raw[o] = given
+		}
+		switch n.Op {
+		case ops.AtenNativeLayerNormDefault, ops.AtenNativeGroupNormDefault, ops.AtenUnderNativeBatchNormLegitNoStats:
+			if x := n.In(0); raw[x] && x.Type.DType == ops.Float32 {
+				if err := centreNorm(ctx, n, x); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// givesRaw tells whether a raw operand's scale is that of what the node computes. Integers beside floats are indices.
+func givesRaw(n *ir.Node, raw map[*ir.Value]bool) bool {
+	ints, floats, float := false, false, false
+	for v := range n.Inputs() {
+		if !v.Type.IsTensor() {
+			continue
+		}
+		if v.Type.DType.IsFloat() {
+			float, floats = true, floats || raw[v]
+		} else if v.Type.DType.IsInt() {
+			ints = ints || raw[v]
+		}
+	}
+	return floats || ints && !float
+}
+
+// weighs are the operators behind which values have the scale of weights, or of the operator itself.
+var weighs = map[ops.ID]bool{
+	ops.AtenLinearDefault: true, ops.AtenAddmmDefault: true, ops.AtenMmDefault: true, ops.AtenBmmDefault: true, ops.AtenMatmulDefault: true,
+	ops.AtenConvolutionDefault: true, ops.AtenConv1dDefault: true, ops.AtenConv2dDefault: true, ops.AtenConv3dDefault: true,
+	ops.AtenNativeLayerNormDefault: true, ops.AtenNativeGroupNormDefault: true, ops.AtenUnderNativeBatchNormLegitNoStats: true,
+	ops.AtenUnderNativeBatchNormLegitNoTrainingDefault: true, ops.AtenRmsNormDefault: true, ops.AtenScaledDotProductAttentionDefault: true,
+	ops.AtenUnderSoftmaxDefault: true, ops.AtenSigmoidDefault: true, ops.AtenTanhDefault: true,
+}
+
+func centreNorm(ctx *Context, n *ir.Node, x *ir.Value) error {
 	b, ok := ctx.Rewrite(n, "centre")
 	if !ok {
 		return nil

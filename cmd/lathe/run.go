@@ -136,11 +136,12 @@ func outName(call, i int) string { return fmt.Sprintf("c%d_out_%03d", call, i) }
 type runCmd struct {
 	target
 	data
-	File    string `arg:"" help:"A .pt2, .ir or .pte file."`
-	Engine  string `help:"reference (the interpreter) or executorch (the stock runtime)." enum:",reference,executorch" default:"" placeholder:"NAME"`
-	Method  string `help:"The method to run." placeholder:"NAME"`
-	Threads int    `help:"Threads of the ExecuTorch runtime." placeholder:"N"`
-	Output  string `help:"A file for the outputs (.npz or .safetensors)." placeholder:"FILE"`
+	File            string `arg:"" help:"A .pt2, .ir or .pte file."`
+	Engine          string `help:"reference (the interpreter) or executorch (the stock runtime)." enum:",reference,executorch" default:"" placeholder:"NAME"`
+	Method          string `help:"The method to run." placeholder:"NAME"`
+	Threads         int    `help:"Threads of the ExecuTorch runtime." placeholder:"N"`
+	ExternalWeights string `help:"The weights (.ptd) of a .pte file that was compiled without them." placeholder:"FILE.ptd"`
+	Output          string `help:"A file for the outputs (.npz or .safetensors)." placeholder:"FILE"`
 }
 
 // runResult is the JSON form of the output.
@@ -152,7 +153,7 @@ type runResult struct {
 }
 
 func (c *runCmd) Run(e *env) error {
-	o := lathe.RunOptions{Engine: c.Engine, Method: c.Method, Seed: c.Seed, Threads: c.Threads}
+	o := lathe.RunOptions{Engine: c.Engine, Method: c.Method, Seed: c.Seed, Threads: c.Threads, ExternalWeights: c.ExternalWeights}
 	if err := c.options(&o.Compile); err != nil {
 		return err
 	}

@@ -19,10 +19,15 @@ func (m *method) delegate(n *ir.Node) {
 		}
 		m.plan.Delegates = append(m.plan.Delegates, out)
 		for _, x := range d.Named {
-			if !m.named[x.Key] {
-				m.named[x.Key] = true
-				m.prog.Named = append(m.prog.Named, pte.NamedData{Key: x.Key, Data: x.Data, Align: x.Align})
+			if m.named[x.Key] {
+				continue
 			}
+			m.named[x.Key] = true
+			if m.data != nil {
+				m.data.Entries = append(m.data.Entries, pte.DataEntry{Key: x.Key, Data: x.Data, Align: x.Align})
+				continue
+			}
+			m.prog.Named = append(m.prog.Named, pte.NamedData{Key: x.Key, Data: x.Data, Align: x.Align})
 		}
 	}
 	var args []int32
