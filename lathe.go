@@ -125,6 +125,12 @@ func Compile(ctx context.Context, o Options) (*Report, error) {
 	}
 	if o.Output == "" {
 		in := o.Inputs[0].Path
+		if f, err := Sniff(in); err == nil && (f == FormatPTE || f == FormatPTD) {
+			return nil, notModel(in, f)
+		}
+		if len(o.Inputs) > 1 && o.Inputs[0].Method != "" {
+			return nil, &UsageError{errors.New("several methods make one program: say with -o what it is called")}
+		}
 		o.Output = strings.TrimSuffix(in, filepath.Ext(in)) + ".pte"
 	}
 	if err := o.checkFiles(); err != nil {
@@ -186,7 +192,7 @@ func Compile(ctx context.Context, o Options) (*Report, error) {
 			rep.Notes = append(rep.Notes, "method "+m.Name+": "+n)
 		}
 		for _, a := range m.Assumed {
-			rep.Notes = append(rep.Notes, fmt.Sprintf("method %s: size %s has no bound; memory is planned for up to %s (--dim %s=1..MAX says another)", m.Name, a.Symbol, planned(a, m.Assumed), a.Symbol))
+			rep.Notes = append(rep.Notes, fmt.Sprintf("method %s: size %s has no bound; memory is planned for up to %s (--dim %s=%d..MAX says another)", m.Name, a.Symbol, planned(a, m.Assumed), a.Symbol, least(prog.Method(m.Name), a.Symbol)))
 		}
 	}
 	var opts pte.Options
@@ -200,6 +206,12 @@ func Compile(ctx context.Context, o Options) (*Report, error) {
 		rep.Bytes = st.Size()
 	}
 	return rep, nil
+}
+
+// least is the smallest that a size may be.
+func least(g *ir.Graph, symbol string) int64 {
+	s, _ := g.Syms.Get(symbol)
+	return s.Range.Min
 }
 
 // planned says how large a size without a bound may be.
@@ -299,18 +311,26 @@ func load(o Options, rep *Report) (prog *ir.Program, closeAll func(), err error)
 	return prog, closeAll, nil
 }
 
-// missingData tells the weights that came without contents: IR text names them only.
+// missingData tells the weights that came without contents: IR text holds those of small ones only.
 func missingData(g *ir.Graph) ir.Diags {
-	var ds ir.Diags
+	var names []string
 	for _, in := range g.Inputs {
 		if in.Kind != ir.InputUser && in.Data == nil && in.Value.Type.IsTensor() {
-			ds = append(ds, &ir.Diag{
-				Code: "no-data", Node: in.Value.Name, Msg: fmt.Sprintf("the contents of %s %q are not known", in.Kind, in.Target), File: g.File, Entry: g.Entry,
-				Try: "compile the archive that the text was made from",
-			})
+			names = append(names, fmt.Sprintf("%s %q", in.Kind, in.Target))
 		}
 	}
-	return ds
+	if len(names) == 0 {
+		return nil
+	}
+	const most = 5
+	list := strings.Join(names[:min(most, len(names))], ", ")
+	if n := len(names) - most; n > 0 {
+		list += fmt.Sprintf(" and %d more", n)
+	}
+	return ir.Diags{{
+		Code: "no-data", Msg: fmt.Sprintf("method %s: the contents of %s are not known; IR text holds those of small weights only", g.Name, list), File: g.File, Entry: g.Entry,
+		Try: "compile the archive that the text was made from, with --pipeline to run the passes of your choice",
+	}}
 }
 
 // bindDims narrows the ranges of symbols as the user asks.

@@ -11,6 +11,7 @@ import (
 	"github.com/lathe-ml/lathe/codegen/pte"
 	"github.com/lathe-ml/lathe/ir"
 	"github.com/lathe-ml/lathe/ir/text"
+	"github.com/lathe-ml/lathe/ir/verify"
 	"github.com/lathe-ml/lathe/pt2"
 )
 
@@ -96,17 +97,39 @@ func Open(path string) (*Model, error) {
 		if m.Program, err = text.ParseProgram(string(src), text.Options{}); err != nil {
 			return nil, textDiag(path, err)
 		}
-	default:
-		return nil, &ir.Diag{
-			Code: "wrong-format", Msg: fmt.Sprintf("a .%s file is no model to compile", f), Entry: path,
-			Try: "give the .pt2 archive that it was made from",
+		if err := checkText(path, m.Program); err != nil {
+			return nil, err
 		}
+	default:
+		return nil, notModel(path, f)
 	}
 	if len(m.Methods) == 0 {
 		m.Close()
 		return nil, &ir.Diag{Code: "bad-archive", Msg: "no program in it", Entry: path, Try: "export the model again"}
 	}
 	return m, nil
+}
+
+func notModel(path string, f Format) error {
+	return &ir.Diag{
+		Code: "wrong-format", Msg: fmt.Sprintf("a .%s file is no model to compile", f), Entry: path,
+		Try: "give the .pt2 archive that it was made from",
+	}
+}
+
+// checkText holds a program that somebody wrote against the rules of its stage: passes rely on them.
+func checkText(path string, p *ir.Program) error {
+	var all ir.Diags
+	for _, g := range p.Methods {
+		for _, d := range verify.Graph(g) {
+			d.Code, d.Try = "bad-text", "mend the text"
+			if d.Entry == "" {
+				d.Entry = path
+			}
+			all = append(all, d)
+		}
+	}
+	return all.Err()
 }
 
 // textDiag makes a diagnostic of a fault of IR text.

@@ -3,6 +3,7 @@ package lathe
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/lathe-ml/lathe/ir"
@@ -221,6 +222,9 @@ func ReduceModel(ctx context.Context, o VerifyOptions) (*ir.Graph, error) {
 	return Reduce(ctx, g, func(ctx context.Context, h *ir.Graph) bool { return faultOf(ctx, o, h) == want })
 }
 
+// ErrNotRefused is what ReduceRefusal returns where compiling is not refused so.
+var ErrNotRefused = errors.New("compiling is not refused with that text: there is nothing to reduce")
+
 // ReduceRefusal reduces a method of the model in o to a smallest graph that compiling refuses in the same way.
 func ReduceRefusal(ctx context.Context, o VerifyOptions, same func(error) bool) (*ir.Graph, error) {
 	backend, err := o.Compile.backend()
@@ -236,7 +240,7 @@ func ReduceRefusal(ctx context.Context, o VerifyOptions, same func(error) bool) 
 	if err != nil {
 		return nil, err
 	}
-	return Reduce(ctx, g, func(ctx context.Context, h *ir.Graph) bool {
+	small, err := Reduce(ctx, g, func(ctx context.Context, h *ir.Graph) bool {
 		_, err := transform(ctx, h, backend, o.Compile)
 		if err == nil {
 			err = guard("lowering", func() error {
@@ -246,6 +250,10 @@ func ReduceRefusal(ctx context.Context, o VerifyOptions, same func(error) bool) 
 		}
 		return err != nil && same(err)
 	})
+	if errors.Is(err, ErrNoFault) {
+		err = ErrNotRefused
+	}
+	return small, err
 }
 
 // faultOf names how verifying g fails; empty where it does not.

@@ -1,6 +1,7 @@
 package lathe
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -322,6 +323,10 @@ func runtimeDiag(path string, err error) error {
 	case !errors.As(err, &e):
 	case len(e.Missing) > 0:
 		d.Try = "the runtime lacks kernels: " + strings.Join(e.Missing, ", ")
+	case strings.Contains(e.Error(), "external_data_map"):
+		d.Try = "its weights are in a file of their own: give that with --external-weights FILE.ptd"
+	case strings.Contains(e.Error(), "maximum capacity"):
+		d.Try = "an input is larger than the program keeps memory for: compile again with --dim NAME=MIN..MAX; lathe inspect of the model names its sizes"
 	case e.Name == etrt.NotFound && e.Stage == "load method":
 		d.Code = codeNoDelegate
 		d.Try = "this runtime was built without the program's delegate: run the program where it is, or the model in the reference engine"
@@ -393,8 +398,8 @@ func (r *Runner) Run(ctx context.Context, inputs []Value) ([]Value, error) {
 		got := ir.Type{DType: x.DType, Shape: ir.Consts(x.Sizes...), Strides: ir.Consts(x.Strides...)}
 		diags = append(diags, &ir.Diag{
 			Code: "wrong-layout", Node: s.Name,
-			Msg: fmt.Sprintf("input %d (%s) lies in memory %s, dim order %s; the program was made for %s, dim order %s",
-				i, cmpName(s), Layout(got), dimOrder(got), Layout(s.typ), dimOrder(s.typ)),
+			Msg: fmt.Sprintf("input %s lies in memory %s, dim order %s; the program was made for %s, dim order %s",
+				s.label(i), Layout(got), dimOrder(got), Layout(s.typ), dimOrder(s.typ)),
 			Try: "lay the tensor out " + Layout(s.typ) + ", or export the model with an input that is " + Layout(got),
 		})
 	}
@@ -409,6 +414,14 @@ func cmpName(s slot) string {
 		return s.Path
 	}
 	return s.Name
+}
+
+// label names an input by its place, and by its name where the file tells it: a program file does not.
+func (s slot) label(i int) string {
+	if name := cmpName(s); name != "" {
+		return fmt.Sprintf("%d (%s)", i, name)
+	}
+	return strconv.Itoa(i)
 }
 
 func dimOrder(t ir.Type) string {
@@ -460,7 +473,7 @@ func (r *Runner) Bind(as Arrays) ([][]Value, error) {
 		for i, s := range r.inputs {
 			v, err := r.bindOne(as, c, i, s)
 			if err != nil {
-				diags = append(diags, &ir.Diag{Code: "bad-input", Node: s.Name, Msg: fmt.Sprintf("input %d (%s): %v", i, cmpName(s), err)})
+				diags = append(diags, &ir.Diag{Code: "bad-input", Node: s.Name, Msg: fmt.Sprintf("input %s: %v", s.label(i), err)})
 			}
 			out[c] = append(out[c], v)
 		}
@@ -483,7 +496,7 @@ func (r *Runner) bindOne(as Arrays, call, i int, s slot) (Value, error) {
 	if s.hasFixed {
 		return s.fixed, nil
 	}
-	return nil, fmt.Errorf("not among the arrays; wanted %s as %q", s.typeText(), "arg"+n)
+	return nil, fmt.Errorf("not among the arrays; wanted %s as %q", s.typeText(), cmp.Or(cmpName(s), "arg"+n))
 }
 
 // layOut gives a row-major x the layout of the input's type.
@@ -552,7 +565,7 @@ func (r *Runner) Random(seed uint64) ([]Value, error) {
 	for i, s := range r.inputs {
 		v, err := s.random(seed, env)
 		if err != nil {
-			diags = append(diags, &ir.Diag{Code: "bad-input", Node: s.Name, Msg: fmt.Sprintf("input %d (%s): %v", i, cmpName(s), err), Try: "give inputs with --inputs"})
+			diags = append(diags, &ir.Diag{Code: "bad-input", Node: s.Name, Msg: fmt.Sprintf("input %s: %v", s.label(i), err), Try: "give inputs with --inputs"})
 		}
 		out = append(out, v)
 	}

@@ -2,7 +2,9 @@ package lathe
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"path/filepath"
 	"slices"
@@ -69,6 +71,9 @@ func ReadArrays(path string) (Arrays, error) {
 }
 
 func arraysDiag(path string, err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return &ir.Diag{Code: "no-file", Msg: err.Error(), Entry: path, Try: "check the path"}
+	}
 	return &ir.Diag{Code: "bad-arrays", Msg: err.Error(), Entry: path, Try: "write the file again with numpy.savez or safetensors"}
 }
 

@@ -58,7 +58,7 @@ func Parse(spec string, known ...Pass) (Pipeline, error) {
 
 // suggest names a pass that is spelled almost so.
 func suggest(name string, known map[string]Pass) string {
-	best, least := "", 4
+	best, least := "", min(4, 1+len(name)/2) // so few letters may be wrong that the name can still be told
 	for k := range known {
 		if d := distance(name, k); d < least || d == least && k < best {
 			best, least = k, d

@@ -17,7 +17,7 @@ import (
 
 // target are the flags that choose and change a pipeline.
 type target struct {
-	Backend  string   `help:"Who runs the program: ${backends}." default:"${backend}" enum:"${backends}" placeholder:"NAME"`
+	Backend  string   `help:"Who runs the program: ${backends}; ${backend} without." default:"${backend}" enum:"${backends}" placeholder:"NAME"`
 	Quantize string   `help:"Make integers of weights: 2w, 4w, 8w, or with activations 8da4w, 8da8w; :N for groups of N that share a scale." placeholder:"linear=4w:32,embedding=8w"`
 	Dim      []string `help:"Bounds of a size that the export left open." placeholder:"NAME=MIN..MAX" sep:"none"`
 }
@@ -43,7 +43,7 @@ func (t target) options(o *lathe.Options) error {
 
 type compileCmd struct {
 	target
-	Model           string   `arg:"" optional:"" help:"The archive (.pt2), or a program as IR text."`
+	Model           string   `arg:"" optional:"" help:"The archive (.pt2), or a program as IR text that holds its weights."`
 	Out             string   `short:"o" help:"The file to write; by default the model's name with .pte." placeholder:"OUT.pte"`
 	Method          []string `help:"A method's name and its archive; may be repeated." placeholder:"NAME=FILE.pt2" sep:"none"`
 	ExternalWeights string   `help:"Write the weights to this file (.ptd) instead of into the program." placeholder:"FILE.ptd"`

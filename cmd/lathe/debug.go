@@ -60,7 +60,7 @@ func (c *bisectCmd) Run(e *env) error {
 }
 
 func noFault(err error, path string) error {
-	if errors.Is(err, lathe.ErrNoFault) {
+	if errors.Is(err, lathe.ErrNoFault) || errors.Is(err, lathe.ErrNotRefused) {
 		return &ir.Diag{Code: "no-fault", Msg: err.Error(), Entry: path, Try: "give the inputs, the backend or the passes with which it fails"}
 	}
 	return err

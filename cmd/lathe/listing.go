@@ -2,8 +2,10 @@ package main
 
 import (
 	"io"
+	"strings"
 
 	"github.com/lathe-ml/lathe"
+	"github.com/lathe-ml/lathe/ir"
 )
 
 type opsCmd struct {
@@ -15,6 +17,9 @@ func (c *opsCmd) Run(e *env) error {
 	list, err := lathe.Ops(c.Backend, c.Words...)
 	if err != nil {
 		return err
+	}
+	if len(list) == 0 {
+		return &ir.Diag{Code: "no-op", Msg: "no operator's name contains " + strings.Join(c.Words, " or "), Try: "lathe ops lists them all"}
 	}
 	return e.print(list, func(w io.Writer) error { return lathe.WriteOps(w, list) })
 }

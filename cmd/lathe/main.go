@@ -61,6 +61,8 @@ type env struct {
 	args           []string
 	stdout, stderr io.Writer
 	parser         *kong.Kong
+	// command is what was called, as in "lathe kernel stub".
+	command string
 	// opts are those of the compile at hand, for a reproducer.
 	opts lathe.Options
 }
@@ -107,14 +109,32 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (code int
 		return exited
 	}
 	if err != nil {
-		fmt.Fprintf(stderr, "lathe: %v\nTry: lathe --help\n", err)
+		var at *kong.ParseError
+		if errors.As(err, &at) {
+			k = at.Context
+		}
+		fmt.Fprintf(stderr, "lathe: %v\nTry: %s --help\n", err, commandOf(k))
 		return exitUsage
 	}
-	e.Globals = c.Globals
+	e.Globals, e.command = c.Globals, commandOf(k)
 	if err := k.Run(e); err != nil {
 		return e.fail(err)
 	}
 	return exitOK
+}
+
+// commandOf names the command that was parsed, as far as it was.
+func commandOf(k *kong.Context) string {
+	name := "lathe"
+	if k == nil {
+		return name
+	}
+	for _, p := range k.Path {
+		if p.Command != nil {
+			name += " " + p.Command.Name
+		}
+	}
+	return name
 }
 
 // fail tells an error and gives the exit code for it.
@@ -132,7 +152,7 @@ func (e *env) fail(err error) int {
 	case errors.Is(err, errDiffers):
 		return exitInput
 	case errors.As(err, &usage):
-		fmt.Fprintf(e.stderr, "lathe: %v\nTry: lathe --help\n", err)
+		fmt.Fprintf(e.stderr, "lathe: %v\nTry: %s --help\n", err, e.command)
 		return exitUsage
 	case errors.Is(err, context.Canceled):
 		e.report(diagnostic{Severity: "error", Code: "interrupted", Message: "interrupted"})

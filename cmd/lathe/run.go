@@ -17,8 +17,8 @@ type data struct {
 	Expect []string `help:"Outputs to compare with, a file a call." placeholder:"FILE" sep:"none"`
 	Case   string   `help:"A folder with case.json: recorded calls, compared with their outputs." placeholder:"DIR"`
 	Seed   uint64   `help:"Of random inputs, where none are given, and of random operators." default:"1"`
-	RTol   *float64 `name:"rtol" help:"Relative tolerance of a comparison." placeholder:"X"`
-	ATol   *float64 `name:"atol" help:"Absolute tolerance." placeholder:"X"`
+	RTol   *float64 `name:"rtol" help:"Relative tolerance of a comparison; 1e-3, or the case's, without." placeholder:"X"`
+	ATol   *float64 `name:"atol" help:"Absolute tolerance; 1e-4, or the case's, without." placeholder:"X"`
 }
 
 // script is what is run on a program and what is to come of it.
@@ -137,7 +137,7 @@ type runCmd struct {
 	target
 	data
 	File            string `arg:"" help:"A .pt2, .ir or .pte file."`
-	Engine          string `help:"reference (the interpreter) or executorch (the stock runtime)." enum:",reference,executorch" default:"" placeholder:"NAME"`
+	Engine          string `help:"reference (the interpreter; for models) or executorch (the stock runtime; for .pte files)." enum:",reference,executorch" default:"" placeholder:"NAME"`
 	Method          string `help:"The method to run." placeholder:"NAME"`
 	Threads         int    `help:"Threads of the ExecuTorch runtime." placeholder:"N"`
 	ExternalWeights string `help:"The weights (.ptd) of a .pte file that was compiled without them." placeholder:"FILE.ptd"`

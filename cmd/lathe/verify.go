@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"github.com/lathe-ml/lathe"
+	"github.com/lathe-ml/lathe/ir"
 	"github.com/lathe-ml/lathe/passes"
 )
 
@@ -27,6 +28,12 @@ func (c *verifyFlags) prepare(e *env) (o lathe.VerifyOptions, done func(), err e
 	o.Compile.Inputs = []lathe.Input{{Path: c.Model}}
 	o.Compile.Pipeline, o.Compile.Skip = c.Pipeline, c.Skip
 	e.opts = o.Compile
+	if f, err := lathe.Sniff(c.Model); err == nil && f != lathe.FormatPT2 && f != lathe.FormatIR {
+		return o, nil, &ir.Diag{
+			Code: "wrong-format", Msg: fmt.Sprintf("a .%s file has no steps to evaluate", f), Entry: c.Model,
+			Try: "give the .pt2 archive that it was made from; lathe run compares a program with recorded outputs",
+		}
+	}
 	// A reference runner tells what the inputs are called and makes random ones.
 	r, err := lathe.OpenRunner(e, c.Model, lathe.RunOptions{Engine: lathe.EngineReference, Method: c.Method, Seed: c.Seed})
 	if err != nil {

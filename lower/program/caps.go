@@ -92,14 +92,17 @@ func match(n *ir.Node) (*plan, *ir.Diag) {
 	}
 	name := n.Info().Kernel
 	if name == "" {
-		return nil, n.Diag("no-kernel", "the runtime has no kernel for it", "")
+		return nil, n.Diag("no-kernel", "the runtime has no kernel for it", tryAnother)
 	}
 	k := ops.LookupKernel(name)
 	if k == nil {
-		return nil, n.Diag("no-kernel", fmt.Sprintf("the runtime has no kernel %s", name), "")
+		return nil, n.Diag("no-kernel", fmt.Sprintf("the runtime has no kernel %s", name), tryAnother)
 	}
 	return matchKernel(n, k)
 }
+
+// tryAnother is for operators that neither kernels nor decompositions serve.
+const tryAnother = "write the line with other operators (lathe ops lists them), or give it a decomposition (docs/add-an-op.md)"
 
 // checkResult refuses results that the runtime cannot hold.
 func checkResult(n *ir.Node, o *ir.Value) *ir.Diag {
