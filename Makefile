@@ -33,6 +33,7 @@ FUZZTIME ?= 30s
 fuzz:
 	tools/fuzz.sh $(FUZZTIME)
 
-# Times a compile against `cp` and, where it is installed, the official pipeline.
+# Times compiles against a copy of the archive and, with LATHE_OFFICIAL_PYTHON, against the official pipeline in the same
+# run. BENCH_BIG is an archive of 1.2 GB, made by tools/fixtures where it is not there.
 bench:
-	go run ./bench
+	go run ./bench $(if $(BENCH_BIG),-big $(BENCH_BIG))

@@ -329,6 +329,9 @@ func instructionText(p *pte.Plan, in pte.Instruction) string {
 	return fmt.Sprintf("%T", in)
 }
 
+// mostNamed is how many pieces of named data are listed in text: they are named by their contents, which tells a reader little.
+const mostNamed = 8
+
 // WriteText writes the description for people.
 func (i *ProgramInfo) WriteText(out io.Writer) error {
 	w := &printer{w: tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)}
@@ -344,7 +347,15 @@ func (i *ProgramInfo) WriteText(out io.Writer) error {
 	}
 	total("constants", i.Constants)
 	total("initial values", i.Initial)
-	for _, n := range i.Named {
+	for k, n := range i.Named {
+		if k == mostNamed && len(i.Named) > mostNamed+1 {
+			rest := int64(0)
+			for _, n := range i.Named[k:] {
+				rest += n.Bytes
+			}
+			w.line("named data: %d more\t%s", len(i.Named)-k, sizeText(rest))
+			break
+		}
 		w.line("named data %s\t%s", n.Key, sizeText(n.Bytes))
 	}
 	for _, p := range i.Plans {

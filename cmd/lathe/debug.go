@@ -47,7 +47,11 @@ func (c *bisectCmd) Run(e *env) error {
 		return noFault(err, c.Model)
 	}
 	return e.print(rs, func(w io.Writer) error {
-		if _, err := fmt.Fprintf(w, "%d rewrites make it fail; with all others off and these on it does, without one of them it does not:\n", len(rs)); err != nil {
+		what := fmt.Sprintf("%d rewrites make it fail: with all others off and these on it does, without one of them it does not:", len(rs))
+		if len(rs) == 1 {
+			what = "One rewrite makes it fail: with all others off it does, without it it does not:"
+		}
+		if _, err := fmt.Fprintln(w, what); err != nil {
 			return err
 		}
 		for _, r := range rs {

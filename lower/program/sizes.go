@@ -22,10 +22,12 @@ type rooms struct {
 	syms *sym.Table
 	// free are the symbols without a bound that have a size at export, as far as they were asked for.
 	free map[string]*AssumedBound
+	// ranges are those of expressions so far: most tensors share theirs.
+	ranges map[sym.Expr]sym.Range
 }
 
 func newRooms(syms *sym.Table) *rooms {
-	return &rooms{syms: syms, free: map[string]*AssumedBound{}}
+	return &rooms{syms: syms, free: map[string]*AssumedBound{}, ranges: map[sym.Expr]sym.Range{}}
 }
 
 // assumed is what is planned for the symbol of that name, nil where the program bounds it or nothing is known of it.
@@ -103,7 +105,11 @@ func (r *rooms) bound(shape []sym.Expr, most func(name string, a *AssumedBound) 
 			sizes[i] = k
 			continue
 		}
-		known := r.syms.Range(e)
+		known, ok := r.ranges[e]
+		if !ok {
+			known = r.syms.Range(e)
+			r.ranges[e] = known
+		}
 		sizes[i] = known.Max
 		if known.Min != known.Max {
 			dynamic = true
