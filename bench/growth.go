@@ -371,7 +371,9 @@ func (p *synthetic) slice(size, x string, from, to int) string {
 	return name
 }
 
-func symbol(name string) string { return fmt.Sprintf("Symbol('%s', positive=True, integer=True)", name) }
+func symbol(name string) string {
+	return fmt.Sprintf("Symbol('%s', positive=True, integer=True)", name)
+}
 
 func symInt(name string) string { return fmt.Sprintf(`{"as_sym_int": {"as_name": %q}}`, name) }
 
