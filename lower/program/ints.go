@@ -198,6 +198,9 @@ func (m *method) symbol(name string) int32 {
 	if b.Dim >= 0 {
 		t, ok := m.tensors[b.Value]
 		if !ok {
+			t, ok = m.lasts.held[b.Value]
+		}
+		if !ok {
 			m.failf("internal", "", "size %s is used before %s is made", name, b.Value.Name)
 			return m.none()
 		}

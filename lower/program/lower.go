@@ -180,6 +180,7 @@ type method struct {
 	places    map[*ir.Input]*tensor
 	delegates map[*partition.Lowered]int32
 	rooms     *rooms
+	lasts     keptLayouts
 	pinned    []string
 	at        *ir.Node // what is being lowered, for diagnostics
 	diags     ir.Diags
@@ -241,15 +242,16 @@ func (m *method) lower() {
 	for _, in := range m.g.Inputs {
 		m.input(in)
 	}
+	m.donate()
+	m.keepLayouts()
 	for _, in := range m.g.Inputs {
-		// Inside, all is contiguous: another layout of the caller's is undone once.
-		if t := m.places[in]; t != nil && !plainOrder(t.meta.DimOrder) && in.Value.NumUses() > 0 {
+		// Another layout of the caller's, if it is not kept, is undone once.
+		if t := m.places[in]; t != nil && !plainOrder(t.meta.DimOrder) && in.Value.NumUses() > 0 && !m.lasts.kept[in.Value] {
 			c := m.newTensorLike(t)
 			m.cloneTo(c, t)
 			m.set(in.Value, c)
 		}
 	}
-	m.donate()
 	m.nodes(m.g)
 	m.at = nil
 	if len(m.diags) > 0 {
@@ -629,6 +631,10 @@ func (m *method) kernel(n *ir.Node, p *plan) {
 		ka := &k.Schema.Args[i]
 		switch f.kind {
 		case feedArg:
+			if t := m.lasts.heldBy(n, n.In(f.arg)); t != nil {
+				args = append(args, t.index)
+				continue
+			}
 			args = append(args, m.argument(ka, m.simplified(n, k, ka, n.Arg(f.arg))))
 		case feedConst:
 			args = append(args, m.argument(ka, f.val))
@@ -636,7 +642,11 @@ func (m *method) kernel(n *ir.Node, p *plan) {
 			d, _ := f.val.DType()
 			args = append(args, m.wrap(d, n.Arg(f.arg)))
 		case feedOut:
-			o := m.result(n.Outs[next])
+			make := m.result
+			if m.lasts.kept[n.Outs[next]] {
+				make = m.resultAsItLies
+			}
+			o := make(n.Outs[next])
 			next++
 			outs = append(outs, o.index)
 			args = append(args, o.index)
@@ -666,6 +676,9 @@ func (m *method) kernel(n *ir.Node, p *plan) {
 		args = append(args, m.intern(pte.TensorList(outs)))
 	}
 	m.call(k.Schema.NS+"::"+k.Schema.Base, k.Schema.Overload, args...)
+	if len(n.Outs) > 0 {
+		m.undo(n.Outs[0])
+	}
 }
 
 // simplified replaces sizes that the kernel finds out for itself, so that nothing has to be computed for them.

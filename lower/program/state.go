@@ -2,6 +2,7 @@ package program
 
 import (
 	"math"
+	"slices"
 
 	"github.com/lathe-ml/lathe/codegen/pte"
 	"github.com/lathe-ml/lathe/ir"
@@ -114,6 +115,9 @@ func (m *method) reuse(n *ir.Node, p *plan) {
 next:
 	for v := range n.Inputs() {
 		t := m.tensors[v]
+		if m.lasts.kept[out] {
+			t = m.lasts.held[v]
+		}
 		if t == nil || t.buf == nil || t.buf.kept || t.off != 0 || v.Type.DType != out.Type.DType || !ir.EqualShape(v.Type.Shape, out.Type.Shape) {
 			continue
 		}
@@ -135,6 +139,7 @@ next:
 			continue
 		}
 		m.results[out] = m.newTensorAt(out.Type, t.buf, 0)
+		m.results[out].meta.DimOrder = slices.Clone(t.meta.DimOrder)
 		return
 	}
 }
