@@ -3,6 +3,7 @@ package xnnpack
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/lathe-ml/lathe/codegen/fb/xnnpack"
 	"github.com/lathe-ml/lathe/codegen/xnnpayload"
@@ -154,8 +155,16 @@ func (b *builder) convolve(c *convolution) {
 	var bounded func(*xnnpack.XNode)
 	var filter, bias uint32
 	var out *ir.Value
+	dynamic := false
 	if op := b.intConv(c, &filter, &bias); op != nil {
 		c.x, out, bounded = op.x[0], op.out, op.bound
+	} else if f := c.dynamic(); f != nil {
+		ch := dynamicInput(c.x)
+		c.x, out = ch.x, b.fusedOut(b.n)
+		filter, bias = b.dynamicFilter(f)
+		n := b.n
+		bounded = func(x *xnnpack.XNode) { b.boundOf(x, n) }
+		dynamic = true
 	} else {
 		tail := b.n
 		norm := b.normBehind(b.n)
@@ -168,10 +177,13 @@ func (b *builder) convolve(c *convolution) {
 		bounded = func(x *xnnpack.XNode) { b.boundOf(x, tail) }
 	}
 	x := c.x
-	if !c.transposed {
+	if !c.transposed && !dynamic {
 		x = b.foldPad(c)
 	}
 	in := b.space(x)
+	if dynamic {
+		in = b.quantizedImage(in)
+	}
 	shape := innermost(out.Type.Shape)
 	dst := uint32(0)
 	if c.dims == 2 {
@@ -208,6 +220,55 @@ func (b *builder) convolve(c *convolution) {
 	if c.dims == 1 {
 		b.reshapeTo(dst, b.outNHWC(out))
 	}
+}
+
+// dynamic is the filter of a convolution over an image that is quantized when the program runs, nil for others. The delegate
+// makes a linear layer of a convolution of single pixels, for which it would find scales for each pixel.
+func (c *convolution) dynamic() *intFilter {
+	ch := dynamicInput(c.x)
+	if ch == nil || !ch.together || c.dims != 2 || c.groups != 1 || ch.x.Type.DType != ops.Float32 || !ch.x.Type.Shape[0].IsConstValue(1) ||
+		!c.transposed && c.kernel == [2]int64{1, 1} && c.stride == [2]int64{1, 1} {
+		return nil
+	}
+	if c.bias != nil && c.bias.Type.DType != ops.Float32 {
+		return nil
+	}
+	f, ok := c.intFilter()
+	if !ok {
+		return nil
+	}
+	return f
+}
+
+// dynamicFilter is a filter for an image that is quantized when the program runs, and a bias of numbers.
+func (b *builder) dynamicFilter(f *intFilter) (filter, bias uint32) {
+	scales := f.scales
+	if len(scales) == 1 {
+		scales = slices.Repeat(scales, int(f.data.Sizes[f.channel]))
+	}
+	raw := memBlob(floatBytes(scales))
+	q := &xnnpack.PerChannelQuant{
+		Scale: []float32{}, ChannelDim: int32(f.channel), NumScales: uint32(len(scales)),
+		ScaleBufferIdx: b.data("scale "+contentKey(raw), func() partition.Blob { return raw }),
+	}
+	filter = b.declare(value{ir.Consts(f.data.Sizes...), xnnpack.XNNDatatypeQcint8, q}, xnnpayload.InvalidID, 0,
+		b.data(f.key, func() partition.Blob { return dataBlob(f.data) }))
+	bias = noValue
+	if f.bias != nil {
+		bias = b.packedWeight(f.bias, nil)
+	}
+	return filter, bias
+}
+
+// quantizedImage is an image quantized when the program runs, with one scale.
+func (b *builder) quantizedImage(x uint32) uint32 {
+	if id, ok := b.dynamic[x]; ok {
+		return id
+	}
+	id := b.declare(value{b.values[x].shape, xnnpack.XNNDatatypeQdint8, &xnnpack.PerTokenDynamicQuant{NumNonbatchDims: 3}}, xnnpayload.InvalidID, 0, 0)
+	b.convert(x, id)
+	b.dynamic[x] = id
+	return id
 }
 
 // depthwise tells convolutions that take each channel by itself.

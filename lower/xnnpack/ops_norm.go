@@ -93,9 +93,16 @@ func (b *builder) rows(x uint32, trailing int) uint32 {
 // what the delegate does fastest, whatever the other sizes.
 func (b *builder) rowSum(x uint32, factor float64) uint32 {
 	shape := slices.Clone(b.values[x].shape)
-	n, _ := shape[len(shape)-1].IsConst()
+	n := b.rowLen(x)
 	shape[len(shape)-1] = sym.Const(1)
 	return b.rowSumTo(x, n, factor, b.resized(x, shape))
+}
+
+// rowLen is the size of the last dimension, a constant.
+func (b *builder) rowLen(x uint32) int64 {
+	shape := b.values[x].shape
+	n, _ := shape[len(shape)-1].IsConst()
+	return n
 }
 
 func (b *builder) rowSumTo(x uint32, n int64, factor float64, out uint32) uint32 {
@@ -111,9 +118,7 @@ func (b *builder) rowSumTo(x uint32, n int64, factor float64, out uint32) uint32
 
 // rowMean is the mean over the last dimension, kept with size 1.
 func (b *builder) rowMean(x uint32) uint32 {
-	shape := b.values[x].shape
-	n, _ := shape[len(shape)-1].IsConst()
-	return b.rowSum(x, 1/float64(n))
+	return b.rowSum(x, 1/float64(b.rowLen(x)))
 }
 
 // trailing reads the sizes of the trailing dimensions that a norm runs over.
@@ -156,9 +161,12 @@ func layerNorm(m *match) emit {
 	}
 }
 
-// centered is x less its mean over the last dimension.
+// centered is x less its mean over the last dimension, which is nothing for rows of one number: a sum of quotients would leave
+// some, and a norm behind it make that large.
 func (b *builder) centered(x uint32) uint32 {
-	return b.binary(nodeSubtract, x, b.rowMean(x), b.like(x))
+	t := b.rowSum(x, 1)
+	t = b.binary(nodeDivide, t, b.scalar(float64(b.rowLen(x))), b.like(t))
+	return b.binary(nodeSubtract, x, t, b.like(x))
 }
 
 // spread is 1/sqrt(mean(x^2) + eps) over the last dimension.

@@ -479,12 +479,7 @@ type chain struct {
 func (b *builder) quantConv(x *ir.Value, w *quantWeight, bias *ir.Value) {
 	lead := product(x.Type.Shape[:x.Type.Rank()-1])
 	flat := b.reshaped(b.in(x), sym.Const(1), lead, sym.Const(1), sym.Const(w.cols))
-	in, ok := b.dynamic[flat]
-	if !ok {
-		q := &xnnpack.PerTokenDynamicQuant{NumNonbatchDims: 3}
-		in = b.declare(value{b.values[flat].shape, xnnpack.XNNDatatypeQdint8, q}, xnnpayload.InvalidID, 0, 0)
-		b.convert(flat, in)
-	}
+	in := b.quantizedImage(flat)
 	v := b.channelFilter(w, ir.Consts(w.rows, 1, 1, w.cols))
 	n := xnnpack.XNNConv2d{
 		KernelHeight: 1, KernelWidth: 1, SubsamplingHeight: 1, SubsamplingWidth: 2, DilationHeight: 1, DilationWidth: 1, Groups: 1,
@@ -636,6 +631,10 @@ func dynamicPart(m *match) emit {
 
 // takesDynamic tells linear layers over v that quantize for themselves.
 func takesDynamic(n *ir.Node, v *ir.Value) bool {
+	if convRules[n.Op] != nil {
+		c, ok := readConv(&match{n: n})
+		return ok && c.x == v && n.In(1) != v && n.In(2) != v && c.dynamic() != nil
+	}
 	if !readsDynamic(n, v) {
 		return false
 	}

@@ -16,7 +16,7 @@ var reduceRules = map[ops.ID]rule{
 	ops.AtenSumDimIntList: wide(mean(false)),
 	ops.AtenVarCorrection: wide(variance),
 	ops.AtenVarDim:        wide(variance),
-	ops.AtenAmaxDefault:   wide(amax),
+	ops.AtenMaxDim:        wide(largest),
 }
 
 // axes are the dimensions that a reduction runs over, in order; all where none are given.
@@ -95,17 +95,21 @@ func mean(isMean bool) rule {
 			if len(ds) > 1 && symbolic(shape) > 1 || !keep && symbolic(out) > 1 {
 				return m.no("a shape with several sizes that vary")
 			}
-			factor := 1.0
-			if isMean {
-				factor = 1 / float64(count)
-			}
 			return func(b *builder) {
 				x := b.rows(b.in(b.n.In(0)), len(ds))
-				if len(ds) == 1 && keep {
-					b.rowSumTo(x, count, factor, b.out(0))
-					return
+				whole := len(ds) == 1 && keep
+				switch {
+				case whole && isMean:
+					b.binary(nodeDivide, b.rowSum(x, 1), b.scalar(float64(count)), b.out(0))
+				case whole:
+					b.rowSumTo(x, count, 1, b.out(0))
+				default:
+					t := b.rowSum(x, 1)
+					if isMean {
+						t = b.binary(nodeDivide, t, b.scalar(float64(count)), b.like(t))
+					}
+					b.reshapeTo(t, b.out(0))
 				}
-				b.reshapeTo(b.rowSum(x, factor), b.out(0))
 			}
 		}
 		before, after := product(shape[:first]), product(shape[last+1:])
@@ -161,49 +165,40 @@ func variance(m *match) emit {
 	}
 }
 
-// amax over the spatial dimensions of four is a pool with one window.
-func amax(m *match) emit {
-	if !m.floats() {
+// largest is the maximum along a dimension of constant size whose place nobody asks for: a pool with one window over the rows
+// of an image whose channels are what comes behind them. The window passes over NaN; amax and amin, which the official
+// lowering leaves to kernels, stay there.
+func largest(m *match) emit {
+	if !m.firstOnly() {
 		return nil
 	}
-	ds, ok := m.axes(m.arg(1))
-	shape := m.in(0).Type.Shape
-	if !ok || len(shape) != 4 || ds[0] < 2 {
-		return m.no("other dimensions than the last two of four")
+	shape, out := m.in(0).Type.Shape, m.out().Shape
+	if len(shape) == 0 {
+		return m.no("a tensor without dimensions")
 	}
-	p := &pool{dims: 2, kernel: [2]int64{1, 1}, dilation: [2]int64{1, 1}}
-	for _, d := range ds {
-		k, ok := shape[d].IsConst()
-		if !ok {
-			return m.no("a size that varies")
-		}
-		p.kernel[d-2] = k
+	d, ok := m.dim(1, len(shape))
+	if !ok {
+		return nil
 	}
-	if p.kernel[0]*p.kernel[1] == 1 {
-		return m.no("windows of one element")
+	count, constant := shape[d].IsConst()
+	if !constant || count < 2 || count > maxWindow {
+		return m.no("a size that varies, of one element or very many")
 	}
-	p.stride = p.kernel
-	keep, _ := m.arg(2).Bool()
-	if !keep && symbolic(m.out().Shape) > 1 {
+	rows := []sym.Expr{product(shape[:d]), sym.Const(count), sym.Const(1), product(shape[d+1:])}
+	if symbolic(rows) > 1 || symbolic(out) > 1 {
 		return m.no("a shape with several sizes that vary")
 	}
 	return func(b *builder) {
-		x, out := b.n.In(0), b.n.Out()
-		pooled := func(n xnnpack.XNNPooling2D) xnnpack.XNodeUnion { t := xnnpack.XNNMaxPooling2d(n); return &t }
-		if keep {
-			b.pooled(p, x, out, pooled)
-			return
+		x := b.reshaped(b.in(b.n.In(0)), rows...)
+		t := b.resized(x, []sym.Expr{rows[0], sym.Const(1), sym.Const(1), rows[3]})
+		n := xnnpack.XNNMaxPooling2d{
+			PoolingHeight: uint32(count), PoolingWidth: 1, StrideHeight: uint32(count), StrideWidth: 1,
+			DilationHeight: 1, DilationWidth: 1, InputID: x, OutputID: t, Flags: flagKeepDims,
 		}
-		kept := slices.Clone(shape)
-		for _, d := range ds {
-			kept[d] = sym.Const(1)
-		}
-		in := b.inNHWC(x)
-		t := b.temp(innermost(kept), b.float())
-		b.node(pooled(xnnpack.XNNPooling2D{
-			PoolingHeight: uint32(p.kernel[0]), PoolingWidth: uint32(p.kernel[1]), StrideHeight: uint32(p.stride[0]), StrideWidth: uint32(p.stride[1]),
-			DilationHeight: 1, DilationWidth: 1, InputID: in, OutputID: t, Flags: flagKeepDims,
-		}))
-		b.reshapeTo(b.transpose(t, channelsOut[4]), b.out(0))
+		b.node(&n)
+		b.reshapeTo(t, b.out(0))
 	}
 }
+
+// maxWindow bounds the window of a pool.
+const maxWindow = 1 << 20

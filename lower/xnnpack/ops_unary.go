@@ -57,6 +57,7 @@ var unaryRules = map[ops.ID]rule{
 	ops.AtenHardsigmoidDefault:  wide(hardsigmoid),
 	ops.AtenGeluDefault:         wide(gelu),
 	ops.AtenSiluDefault:         wide(silu),
+	ops.AtenGluDefault:          wide(glu),
 	ops.AtenEluDefault:          wide(elu),
 	ops.AtenLeakyReluDefault:    wide(leakyRelu),
 	ops.AtenPreluDefault:        wide(prelu),
@@ -171,6 +172,8 @@ func gelu(m *match) emit {
 				t = b.binary(nodeMultiply, t, b.scalar(0.044715*k), b.like(x))
 				t = b.binary(nodeAdd, t, b.scalar(k), b.like(x))
 				t = b.binary(nodeMultiply, t, x, b.like(x))
+				// The delegate's sigmoid of very large numbers is none.
+				b.last().OutputMinMax = &xnnpack.OutputMinMax{OutputMin: -128, OutputMax: 128}
 				t = b.apply(nodeSigmoid, t, b.like(x))
 				b.binary(nodeMultiply, x, t, out)
 			})
@@ -187,6 +190,29 @@ func silu(m *match) emit {
 		b.map1(func(x, out uint32) {
 			b.binary(nodeMultiply, x, b.apply(nodeSigmoid, x, b.like(x)), out)
 		})
+	}
+}
+
+// glu is one half along a dimension times the sigmoid of the other.
+func glu(m *match) emit {
+	if !m.floats() {
+		return nil
+	}
+	x := m.in(0)
+	d, ok := m.dim(1, x.Type.Rank())
+	if !ok {
+		return nil
+	}
+	size, ok := x.Type.Shape[d].IsConst()
+	if !ok {
+		return m.no("halves of a size that varies")
+	}
+	return func(b *builder) {
+		in, shape := b.in(x), b.n.Out().Type.Shape
+		value := b.part(in, d, 0, size/2, b.resized(in, shape))
+		gate := b.part(in, d, size/2, size/2, b.resized(in, shape))
+		gate = b.apply(nodeSigmoid, gate, b.like(gate))
+		b.binary(nodeMultiply, value, gate, b.out(0))
 	}
 }
 
@@ -273,7 +299,12 @@ func pow(m *match) emit {
 	case 0.5:
 		return unary(nodeSqrt)(m)
 	case -0.5:
-		return unary(nodeRsqrt)(m)
+		// The delegate's reciprocal square root of 0 is no number.
+		return func(b *builder) {
+			b.map1(func(x, out uint32) {
+				b.binary(nodeDivide, b.scalar(1), b.apply(nodeSqrt, x, b.like(x)), out)
+			})
+		}
 	case 3:
 		return func(b *builder) {
 			b.map1(func(x, out uint32) {

@@ -44,6 +44,12 @@ var moves = func() map[ops.ID]bool {
 	return m
 }()
 
+// rearranges are the moves that are worth a delegate's call where a program has nothing else.
+var rearranges = map[ops.ID]bool{
+	ops.AtenCatDefault: true, ops.AtenStackDefault: true, ops.AtenPermuteDefault: true, ops.AtenTransposeInt: true, ops.AtenTDefault: true,
+	ops.AtenSliceTensor: true, ops.AtenConstantPadNdDefault: true, ops.AtenViewDefault: true, ops.AtenReshapeDefault: true,
+}
+
 // reshape gives the same elements another shape. The delegate infers one size; others have to be constant.
 func reshape(m *match) emit {
 	if !m.floats() {

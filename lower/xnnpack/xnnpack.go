@@ -7,6 +7,7 @@ package xnnpack
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/lathe-ml/lathe/ir"
 	"github.com/lathe-ml/lathe/partition"
@@ -40,8 +41,12 @@ func (Backend) Pipeline() passes.Pipeline { return Pipeline() }
 // Moves tells nodes that compute nothing.
 func (Backend) Moves(n *ir.Node) bool { return moves[n.Op] }
 
-// Decline gives back regions that only move data: a kernel does that where it lies, or for nothing.
+// Decline gives back regions that only move data: a kernel does that where it lies, or for nothing. A program that is nothing
+// but rearranging, as the official lowering would delegate it, needs no kernel and stays.
 func (Backend) Decline(nodes []*ir.Node) string {
+	if g := nodes[0].Graph(); g.Parent == nil && g.NumNodes() == len(nodes) && !slices.ContainsFunc(nodes, func(n *ir.Node) bool { return !rearranges[n.Op] }) {
+		return ""
+	}
 	for _, n := range nodes {
 		if !moves[n.Op] {
 			return ""
