@@ -4,7 +4,7 @@ package passes
 func All() []Pass {
 	return []Pass{
 		CanonicalizeCopies, CentreNorms, ComplexToReal, ConstFold, CSE, DCE, Decompose, DropoutEval, ExpandVmap, FoldViews, Functionalize, FuseRMSNorm, GroupHeads,
-		InlineWrappers, MoeBatchedMM, RejectStaticCache, RemoveAsserts, RemoveDetach, RemoveNoops,
+		InlineWrappers, MoeBatchedMM, QuantizedEmbedding, RejectStaticCache, RemoveAsserts, RemoveDetach, RemoveNoops,
 	}
 }
 
@@ -12,7 +12,7 @@ func All() []Pass {
 func Portable() Pipeline {
 	return Pipeline{
 		InlineWrappers, RemoveAsserts, Functionalize, ExpandVmap, CanonicalizeCopies, RemoveDetach, DropoutEval, RemoveNoops,
-		ComplexToReal, MoeBatchedMM, Decompose, RemoveNoops, GroupHeads, FoldViews, ConstFold, CentreNorms, CSE, DCE,
+		ComplexToReal, MoeBatchedMM, QuantizedEmbedding, Decompose, RemoveNoops, GroupHeads, FoldViews, ConstFold, CentreNorms, CSE, DCE,
 	}
 }
 
@@ -33,6 +33,7 @@ func Order() []OrderFact {
 		{"decompose", "group-heads", "attention is products only after it"},
 		{"group-heads", "fold-views", "it leaves views of views behind"},
 		{"moe-batched-mm", "decompose", "what it leaves is multiplied with all experts"},
+		{"quantized-embedding", "decompose", "it makes numbers of whole tables"},
 		{"complex-to-real", "decompose", "decompositions know real numbers only"},
 		{"canonicalize-copies", "complex-to-real", "its rules go by one name for each meaning"},
 		{"decompose", "fold-views", "decompositions leave views of views behind"},

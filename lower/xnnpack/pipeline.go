@@ -9,7 +9,7 @@ import (
 func Pipeline() passes.Pipeline {
 	return passes.Pipeline{
 		passes.InlineWrappers, passes.RemoveAsserts, passes.Functionalize, passes.ExpandVmap, passes.CanonicalizeCopies, passes.RemoveDetach,
-		passes.DropoutEval, passes.RemoveNoops, passes.ComplexToReal, passes.MoeBatchedMM, AttentionMasks, FoldWeights, passes.Decompose,
+		passes.DropoutEval, passes.RemoveNoops, passes.ComplexToReal, passes.MoeBatchedMM, passes.QuantizedEmbedding, AttentionMasks, FoldWeights, passes.Decompose,
 		passes.RemoveNoops, passes.FoldViews, ConstFold, passes.CSE, OwnWeights, passes.DCE,
 	}
 }
