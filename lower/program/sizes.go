@@ -9,12 +9,11 @@ import (
 // Memory is kept from load on for the largest sizes that a method takes. Where the program leaves a size without a bound,
 // the size at export is the only hint. Planning for just that would refuse every longer call, and room in every size at
 // once would multiply: so all such sizes together may be half as large again as at export, or any one of them three
-// quarters, or two where that is more (a batch of four for one of two), while the others stay. Whoever needs more, or
-// less, says so with a bound.
+// quarters while the others stay. More (a batch of four for one of two, say) makes plans larger than the official one of
+// the same model. Whoever needs more, or less, says so with a bound.
 const (
 	togetherNum, togetherDen = 3, 2
 	aloneNum, aloneDen       = 7, 4
-	aloneMore                = 2
 )
 
 // rooms are the sizes that memory is planned for where the program does not bound them.
@@ -41,7 +40,7 @@ func (r *rooms) assumed(name string) *AssumedBound {
 	}
 	a := &AssumedBound{Symbol: name, Exported: max(s.Hint, s.Range.Min)}
 	a.Max = max((s.Hint*togetherNum+togetherDen-1)/togetherDen, s.Range.Min)
-	a.Alone = max(s.Hint*aloneNum/aloneDen, s.Hint+aloneMore, a.Max)
+	a.Alone = max(s.Hint*aloneNum/aloneDen, a.Max)
 	r.free[name] = a
 	return a
 }

@@ -34,7 +34,7 @@ graph @forward(%x: f32[s0, s1] user) -> (%2) {
 	if m.Planned != 4*3*12 || m.Exported != 4*2*8 {
 		t.Errorf("%d bytes are planned, %d for the sizes at export; want %d and %d", m.Planned, m.Exported, 4*3*12, 4*2*8)
 	}
-	want := []program.AssumedBound{{Symbol: "s0", Max: 3, Alone: 4, Exported: 2}, {Symbol: "s1", Max: 12, Alone: 14, Exported: 8}}
+	want := []program.AssumedBound{{Symbol: "s0", Max: 3, Alone: 3, Exported: 2}, {Symbol: "s1", Max: 12, Alone: 14, Exported: 8}}
 	if len(m.Assumed) != 2 || m.Assumed[0] != want[0] || m.Assumed[1] != want[1] {
 		t.Errorf("assumed %v, want %v", m.Assumed, want)
 	}

@@ -348,6 +348,7 @@ func interpret(cs *cases.Case) result {
 type officialFigures struct {
 	Planned      []int64        `json:"planned_bytes"`
 	Instructions int            `json:"instructions"`
+	Called       map[string]int `json:"left"`
 	OK           bool           `json:"ok"`
 	Delegates    int            `json:"delegates"`
 	Delegated    int            `json:"n_delegated_ops"`
@@ -386,11 +387,19 @@ func figures(dir, backend string, rep *lathe.Report) (text string, worse bool) {
 		if exported < planned {
 			text += fmt.Sprintf(" %d for the sizes at export,", exported)
 		}
-		worse = exported > officialPlanned
+		worse = planned > officialPlanned
 	}
 	if o.Instructions > 0 {
 		text += fmt.Sprintf(" instructions %d of %d,", instructions, o.Instructions)
 		worse = worse || instructions > o.Instructions
+	}
+	if len(o.Called) > 0 {
+		ours, theirs := 0, copies(o.Called)
+		for _, m := range rep.Methods {
+			ours += copies(m.Kernels)
+		}
+		text += fmt.Sprintf(" copies %d of %d,", ours, theirs)
+		worse = worse || ours > theirs
 	}
 	regions, left := o.Delegates, o.Left
 	if o.Ran {
@@ -411,6 +420,17 @@ func figures(dir, backend string, rep *lathe.Report) (text string, worse bool) {
 		text += ", left outside beyond the official ones: " + strings.Join(lost, ", ")
 	}
 	return text, worse || len(rep.Regions) > regions || len(lost) > 0
+}
+
+// copies counts the calls of kernels that only move elements.
+func copies(called map[string]int) int {
+	n := 0
+	for name, k := range called {
+		if strings.Contains(name, "_copy") || strings.Contains(name, "_clone") {
+			n += k
+		}
+	}
+	return n
 }
 
 // mlxFigures compares nodes and slots of an MLX program with those of the official one, or with the nodes that are recorded
