@@ -1,6 +1,10 @@
 package partition
 
-import "github.com/lathe-ml/lathe/ir"
+import (
+	"fmt"
+
+	"github.com/lathe-ml/lathe/ir"
+)
 
 // Weight gives the parameter, buffer or constant that v is, also where v is what a conditional or a loop hands unchanged
 // to a graph inside; nil for other values and for what the program writes to.
@@ -51,4 +55,16 @@ func Weight(v *ir.Value) *ir.Input {
 		}
 	}
 	return in
+}
+
+// WeightKey names the contents of a weight: the place in the archive where that is known, so that weights which share it are
+// one. The method's name keeps apart methods of several archives, whose weights may lie at the same places; where two methods
+// do share a weight, the writer of the file finds equal bytes and stores them once.
+func WeightKey(in *ir.Input) string {
+	d, method := in.Data, in.Value.Graph().Root().Method
+	if fs, ok := d.Storage.(ir.FileStorage); ok {
+		_, off := fs.FileRange()
+		return fmt.Sprintf("%s@%d.%d.%d.%v.%v.%s", method, off, fs.Size(), d.Offset, d.Sizes, d.Strides, d.DType)
+	}
+	return method + "=" + in.Target
 }

@@ -361,7 +361,7 @@ func indexPut(m *match) emit {
 		back[p], forth[i] = int32(i), int32(p)
 		moved = moved || p != i
 	}
-	lead := pick(x.Type.Shape, axes)
+	lead := ir.Permuted(x.Type.Shape, axes)
 	count, rows := sym.Prod(places...), sym.Prod(lead...)
 	if why := expressible(sym.Mul(count, rows)); why != "" {
 		return m.no("%s", why)

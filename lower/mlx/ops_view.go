@@ -538,7 +538,7 @@ func unfold(m *match) emit {
 	if !ok || !ok2 || !ok3 {
 		return nil
 	}
-	strides := contiguous(sizes)
+	strides := ir.RowMajor(sizes)
 	st := append(append([]int64(nil), strides...), strides[d])
 	st[d] *= step
 	shape := append(append([]int64(nil), sizes...), size)

@@ -308,7 +308,7 @@ type form struct {
 // weight is the constant of a parameter, buffer or constant; two that lie in the same place are one.
 func (b *builder) weight(in *ir.Input, f *form) mlx.Tid {
 	d := in.Data
-	name := weightKey(in)
+	name := partition.WeightKey(in)
 	if f != nil {
 		e := *d
 		if f.split != nil {
@@ -319,9 +319,9 @@ func (b *builder) weight(in *ir.Input, f *form) mlx.Tid {
 		if f.perm != nil {
 			st := e.Strides
 			if st == nil {
-				st = contiguous(e.Sizes)
+				st = ir.RowMajor(e.Sizes)
 			}
-			e.Sizes, e.Strides = pick(e.Sizes, f.perm), pick(st, f.perm)
+			e.Sizes, e.Strides = ir.Permuted(e.Sizes, f.perm), ir.Permuted(st, f.perm)
 			name += fmt.Sprintf("#permute%v", f.perm)
 		}
 		if f.sizes != nil {
@@ -368,36 +368,6 @@ func (b *builder) floats(d ops.DType, sizes []int64, fs []float64) mlx.Tid {
 // bytes is a constant with the given contents.
 func (b *builder) bytes(d ops.DType, sizes []int64, p []byte) mlx.Tid {
 	return b.constant(fmt.Sprintf("%s%v.%x", d, sizes, sha256.Sum256(p)), ir.NewData(d, sizes, p))
-}
-
-// weightKey is a name for the place and form of a weight's contents, the same for two of a method that share them. The
-// method's name keeps apart methods of several archives, whose weights may lie at the same places; where two methods do
-// share a weight, the writer of the file finds equal bytes and stores them once.
-func weightKey(in *ir.Input) string {
-	d, method := in.Data, in.Value.Graph().Root().Method
-	if fs, ok := d.Storage.(ir.FileStorage); ok {
-		_, off := fs.FileRange()
-		return fmt.Sprintf("%s@%d.%d.%d.%v.%v.%s", method, off, fs.Size(), d.Offset, d.Sizes, d.Strides, d.DType)
-	}
-	return method + "=" + in.Target
-}
-
-func contiguous(sizes []int64) []int64 {
-	s := make([]int64, len(sizes))
-	n := int64(1)
-	for i := len(sizes) - 1; i >= 0; i-- {
-		s[i] = n
-		n *= max(sizes[i], 1)
-	}
-	return s
-}
-
-func pick[T any](xs []T, perm []int) []T {
-	out := make([]T, len(perm))
-	for i, p := range perm {
-		out[i] = xs[p]
-	}
-	return out
 }
 
 // build writes the region's instructions.

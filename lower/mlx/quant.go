@@ -158,7 +158,7 @@ func (p *packed) affine(n *ir.Node) (*packed, string) {
 	}
 	sizes := q.Sizes
 	if p.perm != nil {
-		sizes = pick(sizes, p.perm)
+		sizes = ir.Permuted(sizes, p.perm)
 	}
 	p.lead, p.cols = sizes[:rank-1], sizes[rank-1]
 	for _, in := range []*ir.Input{p.scale, p.zero} {
@@ -233,11 +233,11 @@ func (p *packed) scaleType() ops.DType {
 }
 
 func (p *packed) key(what string) string {
-	k := fmt.Sprintf("%s#%s.%s.%d.%d.%v", weightKey(p.q), what, p.mode, p.bits, p.group, p.perm)
+	k := fmt.Sprintf("%s#%s.%s.%d.%d.%v", partition.WeightKey(p.q), what, p.mode, p.bits, p.group, p.perm)
 	if what != "words" && p.gguf == nil {
-		k += weightKey(p.scale)
+		k += partition.WeightKey(p.scale)
 		if p.zero != nil {
-			k += weightKey(p.zero)
+			k += partition.WeightKey(p.zero)
 		}
 	}
 	return k
@@ -323,13 +323,13 @@ func (p *packed) inOrder(in *ir.Input) *ir.Data {
 	d := *in.Data
 	st := d.Strides
 	if st == nil {
-		st = contiguous(d.Sizes)
+		st = ir.RowMajor(d.Sizes)
 	}
 	switch {
 	case p.cross:
-		d.Sizes, d.Strides = pick(d.Sizes, []int{1, 0}), pick(st, []int{1, 0})
+		d.Sizes, d.Strides = ir.Permuted(d.Sizes, []int{1, 0}), ir.Permuted(st, []int{1, 0})
 	case p.perm != nil:
-		d.Sizes, d.Strides = pick(d.Sizes, p.perm), pick(st, p.perm)
+		d.Sizes, d.Strides = ir.Permuted(d.Sizes, p.perm), ir.Permuted(st, p.perm)
 	}
 	return &d
 }

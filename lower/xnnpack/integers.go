@@ -379,7 +379,7 @@ func (c *convolution) intFilter() (*intFilter, bool) {
 	if c.bias != nil {
 		out.bias = partition.Weight(c.bias)
 	}
-	out.data, out.key = reshapedData(w.data.Data, "int8 "+weightKey(c.w), f)
+	out.data, out.key = reshapedData(w.data.Data, "int8 "+partition.WeightKey(c.w), f)
 	return out, true
 }
 
@@ -389,7 +389,7 @@ func (b *builder) intLinear(x *ir.Value, w *quantWeight, bias *ir.Value) bool {
 	if op == nil || b.exact || !w.perRow() {
 		return false
 	}
-	f := &intFilter{data: w.data.Data, key: weightKey(w.data), scales: []float32{float32(w.uniform)}}
+	f := &intFilter{data: w.data.Data, key: partition.WeightKey(w.data), scales: []float32{float32(w.uniform)}}
 	if w.scale != nil {
 		var err error
 		if f.scales, err = readFloats(w.scale.Data); err != nil {
@@ -492,7 +492,7 @@ func (b *builder) intConstant(in *ir.Input, w *dequantized, rank int, nhwc bool)
 		sizes = append(slices.Repeat([]int64{1}, rank-len(sizes)), sizes...)
 		f.split, f.perm = sizes, channelsIn[rank]
 	}
-	d, key := reshapedData(w.data.Data, "int8 "+weightKey(in), f)
+	d, key := reshapedData(w.data.Data, "int8 "+partition.WeightKey(in), f)
 	q := &xnnpack.PerTensorQuant{Scale: float32(w.uniform.scale), ZeroPoint: int32(w.uniform.zero)}
 	name := fmt.Sprintf("%s/%v", key, *q)
 	if id, ok := b.consts[name]; ok {

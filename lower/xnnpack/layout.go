@@ -16,7 +16,7 @@ var (
 )
 
 // innermost is a shape with the channels innermost.
-func innermost(shape []sym.Expr) []sym.Expr { return pick(shape, channelsIn[len(shape)]) }
+func innermost(shape []sym.Expr) []sym.Expr { return ir.Permuted(shape, channelsIn[len(shape)]) }
 
 // inNHWC is v, of three or four dimensions, with the channels innermost.
 func (b *builder) inNHWC(v *ir.Value) uint32 {

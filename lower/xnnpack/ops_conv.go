@@ -351,7 +351,7 @@ func (v *batchNorm) key() string {
 			key += " -"
 			continue
 		}
-		key += " " + weightKey(in)
+		key += " " + partition.WeightKey(in)
 	}
 	return key
 }
@@ -455,7 +455,7 @@ func (b *builder) filter(c *convolution, norm *batchNorm) (filter, bias uint32) 
 	})
 	biasKey := "bias of " + name
 	if c.bias != nil {
-		biasKey += " " + weightKey(partition.Weight(c.bias))
+		biasKey += " " + partition.WeightKey(partition.Weight(c.bias))
 	}
 	bias = b.packed(biasKey, []int64{c.out}, kind, func() partition.Blob {
 		return &madeBlob{numberSize(kind) * c.out, func() ([]byte, error) {

@@ -343,7 +343,7 @@ func (b *builder) quantLinear(x uint32, w *quantWeight, bias *ir.Value) {
 func (b *builder) channelWeight(w *quantWeight, small bool) uint32 {
 	if small && w.bits == 4 && w.cols%2 == 0 {
 		v := value{ir.Consts(w.rows, w.cols), xnnpack.XNNDatatypeQcint4, b.channelScales(w)}
-		return b.declare(v, xnnpayload.InvalidID, 0, b.data("nibbles "+weightKey(w.data), w.nibbles))
+		return b.declare(v, xnnpayload.InvalidID, 0, b.data("nibbles "+partition.WeightKey(w.data), w.nibbles))
 	}
 	return b.channelFilter(w, ir.Consts(w.rows, w.cols))
 }
@@ -352,7 +352,7 @@ func (b *builder) channelWeight(w *quantWeight, small bool) uint32 {
 func (b *builder) channelFilter(w *quantWeight, shape []sym.Expr) uint32 {
 	d := w.data.Data
 	v := value{shape, xnnpack.XNNDatatypeQcint8, b.channelScales(w)}
-	return b.declare(v, xnnpayload.InvalidID, 0, b.data(weightKey(w.data), func() partition.Blob { return dataBlob(d) }))
+	return b.declare(v, xnnpayload.InvalidID, 0, b.data(partition.WeightKey(w.data), func() partition.Blob { return dataBlob(d) }))
 }
 
 func (b *builder) channelScales(w *quantWeight) *xnnpack.PerChannelQuant {
@@ -386,7 +386,7 @@ func (b *builder) groupWeight(w *quantWeight, scales []uint16) uint32 {
 		ScaleBufferIdx: b.data("scale "+contentKey(raw), func() partition.Blob { return memBlob(raw) }),
 	}
 	v := value{ir.Consts(w.rows, w.cols), xnnpack.XNNDatatypeQbint4, q}
-	return b.declare(v, xnnpayload.InvalidID, 0, b.data("nibbles "+weightKey(w.data), w.nibbles))
+	return b.declare(v, xnnpayload.InvalidID, 0, b.data("nibbles "+partition.WeightKey(w.data), w.nibbles))
 }
 
 // nibbles are the integers, plus 8, two to a byte, the first one low. They are packed while they are written.

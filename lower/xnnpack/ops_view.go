@@ -170,7 +170,7 @@ func (b *builder) permute(x, out *ir.Value, perm []int) {
 }
 
 func (b *builder) transpose(x uint32, perm []int) uint32 {
-	return b.transposeTo(x, perm, b.resized(x, pick(b.values[x].shape, perm)))
+	return b.transposeTo(x, perm, b.resized(x, ir.Permuted(b.values[x].shape, perm)))
 }
 
 func (b *builder) transposeTo(x uint32, perm []int, out uint32) uint32 {
@@ -551,7 +551,7 @@ func pad(m *match) emit {
 		b.later[out] = func() {
 			n := &xnnpack.XNNStaticConstantPad{PrePaddings: pre, PostPaddings: post, PaddingValue: float32(value)}
 			if b.prefersNHWC(x) {
-				n.PrePaddings, n.PostPaddings = pick(pre, channelsIn[rank]), pick(post, channelsIn[rank])
+				n.PrePaddings, n.PostPaddings = ir.Permuted(pre, channelsIn[rank]), ir.Permuted(post, channelsIn[rank])
 				n.InputID = b.inNHWC(x)
 				n.OutputID = b.outNHWC(out)
 			} else {

@@ -25,21 +25,9 @@ type form struct {
 	sizes []int64
 }
 
-// weightKey names the contents of a weight: the place in the archive where that is known, so that weights which share it
-// are one. The method's name keeps apart methods of several archives, whose weights may lie at the same places; where two
-// methods do share a weight, the writer of the file finds equal bytes and stores them once.
-func weightKey(in *ir.Input) string {
-	d, method := in.Data, in.Value.Graph().Root().Method
-	if fs, ok := d.Storage.(ir.FileStorage); ok {
-		_, off := fs.FileRange()
-		return fmt.Sprintf("%s@%d.%d.%d.%v.%v.%s", method, off, fs.Size(), d.Offset, d.Sizes, d.Strides, d.DType)
-	}
-	return method + "=" + in.Target
-}
-
 // shaped is in's data in another form, and a name for it.
 func shaped(in *ir.Input, f *form) (*ir.Data, string) {
-	return reshapedData(in.Data, weightKey(in), f)
+	return reshapedData(in.Data, partition.WeightKey(in), f)
 }
 
 // reshapedData is data called key in another form, and its name then.
@@ -54,10 +42,10 @@ func reshapedData(d *ir.Data, key string, f *form) (*ir.Data, string) {
 	if f.perm != nil {
 		st := d.Strides
 		if st == nil {
-			st = rowMajor(d.Sizes)
+			st = ir.RowMajor(d.Sizes)
 		}
 		e := *d
-		e.Sizes, e.Strides = pick(d.Sizes, f.perm), pick(st, f.perm)
+		e.Sizes, e.Strides = ir.Permuted(d.Sizes, f.perm), ir.Permuted(st, f.perm)
 		d = &e
 		key += fmt.Sprintf("#permute%v", f.perm)
 	}
@@ -157,24 +145,6 @@ func (b *builder) scalar(f float64) uint32 {
 	d := b.float()
 	raw := memBlob(numberBytes([]float32{float32(f)}, d))
 	return b.constant(contentKey(raw), nil, d, func() partition.Blob { return raw })
-}
-
-func rowMajor(sizes []int64) []int64 {
-	s := make([]int64, len(sizes))
-	n := int64(1)
-	for i := len(sizes) - 1; i >= 0; i-- {
-		s[i] = n
-		n *= max(sizes[i], 1)
-	}
-	return s
-}
-
-func pick[T any](xs []T, perm []int) []T {
-	out := make([]T, len(perm))
-	for i, p := range perm {
-		out[i] = xs[p]
-	}
-	return out
 }
 
 // memBlob is a run of bytes in memory.

@@ -1,10 +1,11 @@
-package xnnpack
+package partition_test
 
 import (
 	"testing"
 
 	"github.com/lathe-ml/lathe/ir"
 	"github.com/lathe-ml/lathe/ops"
+	"github.com/lathe-ml/lathe/partition"
 )
 
 // placed is a storage at a place of some file.
@@ -22,7 +23,7 @@ func TestWeightKeyOfTwoArchives(t *testing.T) {
 		g.Method = method
 		in := g.AddInput("w", ir.InputParam, "l.weight", ir.StaticType(ops.Float32, 2))
 		in.Data = &ir.Data{DType: ops.Float32, Sizes: []int64{2}, Storage: placed{ir.MemStorage(make([]byte, 8)), offset}}
-		return weightKey(in)
+		return partition.WeightKey(in)
 	}
 	if key("a", 64) == key("b", 64) {
 		t.Error("two methods name different weights alike")
