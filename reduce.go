@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/lathe-ml/lathe/interp"
 	"github.com/lathe-ml/lathe/ir"
 	"github.com/lathe-ml/lathe/ir/text"
 	"github.com/lathe-ml/lathe/ir/verify"
@@ -202,8 +203,9 @@ func dropUnusedInputs(h *ir.Graph) {
 	}
 }
 
-// ReduceModel reduces a method of the model in o to a smallest graph on which Verify finds the same fault with random
-// inputs: outputs that differ, or a bug of the same pass.
+// ReduceModel reduces a method of the model in o to a smallest graph on which Verify finds the same fault: outputs that
+// differ from those of the graph as it is, or a bug of the same pass. It runs on the first call of o; what is cut out is
+// given the values that it had in it.
 func ReduceModel(ctx context.Context, o VerifyOptions) (*ir.Graph, error) {
 	o.Judge = nil
 	m, err := Open(o.Compile.Inputs[0].Path)
@@ -215,11 +217,86 @@ func ReduceModel(ctx context.Context, o VerifyOptions) (*ir.Graph, error) {
 	if err != nil {
 		return nil, err
 	}
-	want := faultOf(ctx, o, g)
+	if g, err = clone(g); err != nil {
+		return nil, err
+	}
+	nameAll(g)
+	known := map[string]Value{}
+	_ = guard("evaluation", func() error { // what cannot be had is made at random
+		return recordValues(ctx, g, o, known)
+	})
+	want := faultOf(ctx, o, g, known)
 	if want == "" {
 		return nil, ErrNoFault
 	}
-	return Reduce(ctx, g, func(ctx context.Context, h *ir.Graph) bool { return faultOf(ctx, o, h) == want })
+	return Reduce(ctx, g, func(ctx context.Context, h *ir.Graph) bool { return faultOf(ctx, o, h, known) == want })
+}
+
+// nameAll gives a name to every result that has none, by which its value is found again when it is cut.
+func nameAll(g *ir.Graph) {
+	taken := map[string]bool{}
+	for _, in := range g.Inputs {
+		taken[in.Value.Name] = true
+	}
+	var unnamed []*ir.Value
+	for n := range g.Nodes() {
+		for _, v := range n.Outs {
+			if taken[v.Name] = true; v.Name == "" {
+				unnamed = append(unnamed, v)
+			}
+		}
+	}
+	k := 0
+	for _, v := range unnamed {
+		for ; taken[fmt.Sprintf("v%d", k)]; k++ { //nolint:revive // looks for one that is free
+		}
+		v.Name = fmt.Sprintf("v%d", k)
+		k++
+	}
+}
+
+// maxRecorded is how many bytes of values a reduction keeps.
+const maxRecorded = 1 << 29
+
+// recordValues notes inputs and results of a call by their names.
+func recordValues(ctx context.Context, g *ir.Graph, o VerifyOptions, known map[string]Value) error {
+	if len(o.Calls) == 0 {
+		return nil
+	}
+	size := int64(0)
+	note := func(name string, v Value) {
+		if x, ok := v.(*interp.Tensor); ok {
+			size += x.Numel() * x.DType.Size()
+		}
+		if name == "" || size > maxRecorded {
+			return
+		}
+		if c, err := copyValues([]Value{v}); err == nil {
+			known[name] = c[0]
+		}
+	}
+	for i, in := range g.UserInputs() {
+		if i < len(o.Calls[0]) {
+			note(in.Value.Name, o.Calls[0][i])
+		}
+	}
+	args, err := copyValues(o.Calls[0])
+	if err != nil {
+		return err
+	}
+	s, err := interp.New(g, interp.Options{Seed: o.Seed, RandomData: true, Observe: func(n *ir.Node, outs []interp.Value) error {
+		if n.Graph() == g {
+			for i, v := range n.Outs {
+				note(v.Name, outs[i])
+			}
+		}
+		return nil
+	}})
+	if err != nil {
+		return err
+	}
+	_, err = s.Run(ctx, args)
+	return err
 }
 
 // ErrNotRefused is what ReduceRefusal returns where compiling is not refused so.
@@ -256,12 +333,17 @@ func ReduceRefusal(ctx context.Context, o VerifyOptions, same func(error) bool) 
 	return small, err
 }
 
-// faultOf names how verifying g fails; empty where it does not.
-func faultOf(ctx context.Context, o VerifyOptions, g *ir.Graph) (kind string) {
+// faultOf names how verifying g on known values fails; empty where it does not.
+func faultOf(ctx context.Context, o VerifyOptions, g *ir.Graph, known map[string]Value) (kind string) {
 	err := guard("verify", func() error {
 		in, err := NewReference(g, o.Seed).Random(o.Seed)
 		if err != nil {
 			return nil // nothing can be said of it
+		}
+		for i, s := range g.UserInputs() {
+			if v, ok := known[s.Value.Name]; ok {
+				in[i] = v
+			}
 		}
 		o.Calls, o.Want = [][]Value{in}, nil
 		h, err := clone(g)

@@ -167,9 +167,17 @@ func (f *reportFile) markdown(b *bytes.Buffer) {
 	}
 }
 
-var reportPage = template.Must(template.New("report").Funcs(template.FuncMap{"size": sizeText}).Parse(`<!doctype html>
-<html lang="en"><meta charset="utf-8"><title>{{html .Output}}</title>
-<style>body{font:15px/1.5 system-ui,sans-serif;margin:2em auto;max-width:70em;padding:0 1em;color:#222}table{border-collapse:collapse;margin:.5em 0}
+// pages is what pages for a browser begin with.
+var pages = template.Must(template.New("pages").Funcs(template.FuncMap{"size": sizeText}).Parse(`{{define "open"}}<!doctype html>
+<html lang="en"><meta charset="utf-8"><title>{{html .}}</title>
+{{end}}`))
+
+// page is a page of its own kind.
+func page(name, body string) *template.Template {
+	return template.Must(template.Must(pages.Clone()).New(name).Parse(body))
+}
+
+var reportPage = page("report", `{{template "open" .Output}}<style>body{font:15px/1.5 system-ui,sans-serif;margin:2em auto;max-width:70em;padding:0 1em;color:#222}table{border-collapse:collapse;margin:.5em 0}
 td,th{border:1px solid #ccc;padding:.2em .6em;text-align:left;vertical-align:top}code{font-family:ui-monospace,monospace}.note{color:#666}</style>
 <h1>{{html .Output}}</h1><p>Backend {{html .Backend}}, {{size .Bytes}}.</p>
 {{range .Notes}}<p class="note">{{html .}}</p>{{end}}
@@ -179,4 +187,4 @@ td,th{border:1px solid #ccc;padding:.2em .6em;text-align:left;vertical-align:top
 {{range .Regions}}<h2>Region {{html .Name}}</h2>{{template "ops" .Ops}}{{if .Ends}}<p>It ends at:</p>{{template "nodes" .Ends}}{{end}}{{end}}
 {{if .Outside}}<h2>Not delegated</h2>{{template "nodes" .Outside}}{{end}}
 </html>
-`))
+`)

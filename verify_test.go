@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/lathe-ml/lathe/internal/etrt/ettest"
+	"github.com/lathe-ml/lathe/interp"
 	"github.com/lathe-ml/lathe/ir"
 	"github.com/lathe-ml/lathe/ir/op"
 	"github.com/lathe-ml/lathe/ir/text"
@@ -242,5 +243,48 @@ func TestDiff(t *testing.T) {
 	}
 	if d, err := Diff(llama, llama); err != nil || d != "" {
 		t.Errorf("a file and itself: %v\n%s", err, d)
+	}
+}
+
+// A fault that only the recorded values show is reduced on them, not on random ones.
+func TestReduceOnRecordedValues(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "f.ir")
+	src := `graph @forward(%x: f32[2] user) -> (%4) {
+  %1 = aten.mul.Scalar(%x, other=1000.0) : f32[2]
+  %2 = aten.add.Scalar(%1, other=1.0) : f32[2]
+  %3 = aten.relu(%2) : f32[2]
+  %4 = aten.neg(%3) : f32[2]
+}
+`
+	if err := os.WriteFile(path, []byte(src), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	o := verifyOptions(t, path)
+	x, err := interp.FromFloats(ops.Float32, []int64{2}, []float64{3, 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Calls = [][]Value{{x}}
+	// Wrong above a thousand only, where random numbers do not go.
+	wrong := passes.Pass{Name: "wrong", Run: func(ctx *passes.Context, g *ir.Graph) error {
+		for n := range g.Nodes() {
+			if n.Op != ops.AtenReluDefault {
+				continue
+			}
+			b, ok := ctx.Rewrite(n, "relu")
+			if ok {
+				g.Replace(n, op.AtenClampDefault(b, n.In(0), op.KW("min", ir.Float(0)), op.KW("max", ir.Float(1000))))
+				return b.Err
+			}
+		}
+		return nil
+	}}
+	o.pipeline = passes.Pipeline{passes.Functionalize, wrong}
+	g, err := ReduceModel(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if g.NumNodes() != 1 {
+		t.Errorf("reduced to\n%s", text.String(g))
 	}
 }

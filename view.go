@@ -7,7 +7,6 @@ import (
 	"io"
 	"path/filepath"
 	"strings"
-	"text/template"
 
 	"github.com/lathe-ml/lathe/ir"
 	"github.com/lathe-ml/lathe/ir/text"
@@ -64,12 +63,8 @@ func View(w io.Writer, path string) error {
 	if err != nil {
 		return err
 	}
-	t, err := template.New("view").Parse(viewPage)
-	if err != nil {
-		return err
-	}
 	var b bytes.Buffer
-	if err := t.Execute(&b, map[string]string{"Title": filepath.Base(path), "Data": string(data)}); err != nil {
+	if err := page("view", viewPage).Execute(&b, map[string]string{"Title": filepath.Base(path), "Data": string(data)}); err != nil {
 		return err
 	}
 	_, err = b.WriteTo(w)
