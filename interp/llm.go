@@ -202,7 +202,40 @@ func evalRope(c *Call) ([]Value, error) {
 			angles[i*half+j] = a
 		}
 	}
-	at := fromFloats(ops.Float32, []int64{1, 1, t, half}, angles)
+	return one(rotated(x, n, fromFloats(ops.Float32, []int64{1, 1, t, half}, angles), traditional))
+}
+
+// evalRotary is evalRope with frequencies instead of their inverses, and with a start for each sequence.
+func evalRotary(c *Call) ([]Value, error) {
+	x, inv, start, starts, traditional := c.T(0), c.T(1), c.Int(2), c.optT(3), c.Bool(4)
+	need(x, 4, "x")
+	need(inv, 1, "inv_freq")
+	half, t, batch := inv.Sizes[0], x.Sizes[2], int64(1)
+	if 2*half > x.Sizes[3] {
+		fail("rotation of %d of %d features", 2*half, x.Sizes[3])
+	}
+	from := []int64{0}
+	if starts != nil {
+		need(starts, 1, "starts")
+		if from, batch = starts.ints(), starts.Sizes[0]; batch != 1 && batch != x.Sizes[0] {
+			fail("%d starts for a batch of %d", batch, x.Sizes[0])
+		}
+	}
+	fs := cast(inv, ops.Float32).floats()
+	angles := make([]float64, 0, batch*t*half)
+	for _, s := range from {
+		for i := range t {
+			for _, f := range fs {
+				angles = append(angles, float64(float32(float64(float32(start+s+i))*f)))
+			}
+		}
+	}
+	return one(rotated(x, 2*half, fromFloats(ops.Float32, []int64{batch, 1, t, half}, angles), traditional))
+}
+
+// rotated rotates pairs of the first n features by angles, whose sines and cosines are rounded to x's type.
+func rotated(x *Tensor, n int64, at *Tensor, traditional bool) *Tensor {
+	half := n / 2
 	cs := cast(mapFloats(at, ops.Float32, math.Cos), x.DType)
 	sn := cast(mapFloats(at, ops.Float32, math.Sin), x.DType)
 	rot := slice(x, 3, 0, n, 1)
@@ -223,7 +256,7 @@ func evalRope(c *Call) ([]Value, error) {
 	if n < x.Sizes[3] {
 		o = cat([]*Tensor{o, slice(x, 3, n, x.Sizes[3], 1)}, 3)
 	}
-	return one(compact(o))
+	return compact(o)
 }
 
 // takeFirst indexes the first dimension by a tensor of any shape.

@@ -1163,6 +1163,7 @@ var dispatch = [...]Fn{
 	ops.HigherOrderWrapWithAutocastDefault:                         evalWrapAutocast,
 	ops.HigherOrderWrapWithSetGradEnabledDefault:                   evalWrap,
 	ops.KvcacheUpdateAndAttendDefault:                              evalUpdateAndAttend,
+	ops.LatheRopeDefault:                                           evalRotary,
 	ops.LlamaChannelwiseGatedDeltaRuleDefault:                      evalGatedDeltaRule,
 	ops.LlamaCustomQuantizedSdpaDefault:                            evalLlamaQuantizedSdpa,
 	ops.LlamaCustomSdpaDefault:                                     evalCustomSdpa,

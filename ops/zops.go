@@ -1166,100 +1166,101 @@ const (
 	HigherOrderWrapWithAutocastDefault                                 ID = 1160
 	HigherOrderWrapWithSetGradEnabledDefault                           ID = 1161
 	KvcacheUpdateAndAttendDefault                                      ID = 1162
-	LlamaChannelwiseGatedDeltaRuleDefault                              ID = 1163
-	LlamaCustomQuantizedSdpaDefault                                    ID = 1164
-	LlamaCustomSdpaDefault                                             ID = 1165
-	LlamaFastHadamardTransformDefault                                  ID = 1166
-	LlamaGatedDeltaRuleDefault                                         ID = 1167
-	LlamaSdpaWithKvCacheDefault                                        ID = 1168
-	LlamaUpdateCacheDefault                                            ID = 1169
-	LlamaUpdateCacheWithIndicesDefault                                 ID = 1170
-	MathCeilDefault                                                    ID = 1171
-	MathFloorDefault                                                   ID = 1172
-	MathTruncDefault                                                   ID = 1173
-	MlxCustomSdpaDefault                                               ID = 1174
-	MlxGatedDeltaRuleDefault                                           ID = 1175
-	MlxGatherMmDefault                                                 ID = 1176
-	MlxGatherQmmDefault                                                ID = 1177
-	MlxKvCacheUpdateDefault                                            ID = 1178
-	MlxMoeGatherInputsDefault                                          ID = 1179
-	MlxMoeScatterOutputsDefault                                        ID = 1180
-	MlxRopeDefault                                                     ID = 1181
-	MlxSampleDefault                                                   ID = 1182
-	MlxTq4CompressDefault                                              ID = 1183
-	MlxTqDequantDefault                                                ID = 1184
-	MlxTqNormDefault                                                   ID = 1185
-	MlxTestVaddDefault                                                 ID = 1186
-	PreprocessTileCropDefault                                          ID = 1187
-	QuantizedDecomposedUnderChooseQparamsPerTokenAsymmetricImplDefault ID = 1188
-	QuantizedDecomposedAddDefault                                      ID = 1189
-	QuantizedDecomposedAddScalar                                       ID = 1190
-	QuantizedDecomposedAddReluDefault                                  ID = 1191
-	QuantizedDecomposedChooseQparamsTensor                             ID = 1192
-	QuantizedDecomposedChooseQparamsPerTokenDefault                    ID = 1193
-	QuantizedDecomposedChooseQparamsPerTokenAsymmetricDefault          ID = 1194
-	QuantizedDecomposedChooseQparamsSymmetricTensor                    ID = 1195
-	QuantizedDecomposedConvertElementTypeNoFuse                        ID = 1196
-	QuantizedDecomposedDequantizePerChannelDefault                     ID = 1197
-	QuantizedDecomposedDequantizePerChannelGroupDefault                ID = 1198
-	QuantizedDecomposedDequantizePerTensorDefault                      ID = 1199
-	QuantizedDecomposedDequantizePerTensorTensor                       ID = 1200
-	QuantizedDecomposedDequantizePerTensorTensor2                      ID = 1201
-	QuantizedDecomposedDequantizePerTokenDefault                       ID = 1202
-	QuantizedDecomposedEmbedding2bitDefault                            ID = 1203
-	QuantizedDecomposedEmbedding2bitDtype                              ID = 1204
-	QuantizedDecomposedEmbedding4bitDefault                            ID = 1205
-	QuantizedDecomposedEmbedding4bitDtype                              ID = 1206
-	QuantizedDecomposedEmbeddingByteDefault                            ID = 1207
-	QuantizedDecomposedEmbeddingByteDtype                              ID = 1208
-	QuantizedDecomposedFakeQuantPerChannelDefault                      ID = 1209
-	QuantizedDecomposedMixedLinearDefault                              ID = 1210
-	QuantizedDecomposedMixedMmDefault                                  ID = 1211
-	QuantizedDecomposedQuantizePerChannelDefault                       ID = 1212
-	QuantizedDecomposedQuantizePerChannelGroupDefault                  ID = 1213
-	QuantizedDecomposedQuantizePerTensorDefault                        ID = 1214
-	QuantizedDecomposedQuantizePerTensorTensor                         ID = 1215
-	QuantizedDecomposedQuantizePerTensorTensor2                        ID = 1216
-	QuantizedDecomposedQuantizePerTokenDefault                         ID = 1217
-	TorchFunctorchPredispatchUnderAddBatchDimDefault                   ID = 1218
-	TorchFunctorchPredispatchUnderRemoveBatchDimDefault                ID = 1219
-	TorchFunctorchPredispatchUnderVmapDecrementNestingDefault          ID = 1220
-	TorchFunctorchPredispatchUnderVmapIncrementNestingDefault          ID = 1221
-	TorchFunctorchPredispatchLazyLoadDecompositionsDefault             ID = 1222
-	TorchUnderSymAcosDefault                                           ID = 1223
-	TorchUnderSymAsinDefault                                           ID = 1224
-	TorchUnderSymAtanDefault                                           ID = 1225
-	TorchUnderSymCosDefault                                            ID = 1226
-	TorchUnderSymCoshDefault                                           ID = 1227
-	TorchUnderSymLog2Default                                           ID = 1228
-	TorchUnderSymSinDefault                                            ID = 1229
-	TorchUnderSymSinhDefault                                           ID = 1230
-	TorchUnderSymSqrtDefault                                           ID = 1231
-	TorchUnderSymTanDefault                                            ID = 1232
-	TorchUnderSymTanhDefault                                           ID = 1233
-	TorchSymFloatDefault                                               ID = 1234
-	TorchSymFreshSizeDefault                                           ID = 1235
-	TorchSymIntDefault                                                 ID = 1236
-	TorchSymIteDefault                                                 ID = 1237
-	TorchSymMaxDefault                                                 ID = 1238
-	TorchSymMinDefault                                                 ID = 1239
-	TorchSymNotDefault                                                 ID = 1240
-	TorchSymSumDefault                                                 ID = 1241
-	TorchaoChooseQparamsAffineDefault                                  ID = 1242
-	TorchaoChooseScaleFloat8Default                                    ID = 1243
-	TorchaoDequantizeAffineDefault                                     ID = 1244
-	TorchaoDequantizeAffineFloat8NonDecomposedDefault                  ID = 1245
-	TorchaoDequantizeGgufDefault                                       ID = 1246
-	TorchaoDequantizeInt4TensorDefault                                 ID = 1247
-	TorchaoDequantizeMxDefault                                         ID = 1248
-	TorchaoDequantizeNvfp4Default                                      ID = 1249
-	TorchaoIntMatmulDefault                                            ID = 1250
-	TorchaoIntScaledMatmulDefault                                      ID = 1251
-	TorchaoQuantizeAffineDefault                                       ID = 1252
-	TorchaoQuantizeAffineFloat8NonDecomposedDefault                    ID = 1253
-	TransformersGroupedMmFallbackDefault                               ID = 1254
+	LatheRopeDefault                                                   ID = 1163
+	LlamaChannelwiseGatedDeltaRuleDefault                              ID = 1164
+	LlamaCustomQuantizedSdpaDefault                                    ID = 1165
+	LlamaCustomSdpaDefault                                             ID = 1166
+	LlamaFastHadamardTransformDefault                                  ID = 1167
+	LlamaGatedDeltaRuleDefault                                         ID = 1168
+	LlamaSdpaWithKvCacheDefault                                        ID = 1169
+	LlamaUpdateCacheDefault                                            ID = 1170
+	LlamaUpdateCacheWithIndicesDefault                                 ID = 1171
+	MathCeilDefault                                                    ID = 1172
+	MathFloorDefault                                                   ID = 1173
+	MathTruncDefault                                                   ID = 1174
+	MlxCustomSdpaDefault                                               ID = 1175
+	MlxGatedDeltaRuleDefault                                           ID = 1176
+	MlxGatherMmDefault                                                 ID = 1177
+	MlxGatherQmmDefault                                                ID = 1178
+	MlxKvCacheUpdateDefault                                            ID = 1179
+	MlxMoeGatherInputsDefault                                          ID = 1180
+	MlxMoeScatterOutputsDefault                                        ID = 1181
+	MlxRopeDefault                                                     ID = 1182
+	MlxSampleDefault                                                   ID = 1183
+	MlxTq4CompressDefault                                              ID = 1184
+	MlxTqDequantDefault                                                ID = 1185
+	MlxTqNormDefault                                                   ID = 1186
+	MlxTestVaddDefault                                                 ID = 1187
+	PreprocessTileCropDefault                                          ID = 1188
+	QuantizedDecomposedUnderChooseQparamsPerTokenAsymmetricImplDefault ID = 1189
+	QuantizedDecomposedAddDefault                                      ID = 1190
+	QuantizedDecomposedAddScalar                                       ID = 1191
+	QuantizedDecomposedAddReluDefault                                  ID = 1192
+	QuantizedDecomposedChooseQparamsTensor                             ID = 1193
+	QuantizedDecomposedChooseQparamsPerTokenDefault                    ID = 1194
+	QuantizedDecomposedChooseQparamsPerTokenAsymmetricDefault          ID = 1195
+	QuantizedDecomposedChooseQparamsSymmetricTensor                    ID = 1196
+	QuantizedDecomposedConvertElementTypeNoFuse                        ID = 1197
+	QuantizedDecomposedDequantizePerChannelDefault                     ID = 1198
+	QuantizedDecomposedDequantizePerChannelGroupDefault                ID = 1199
+	QuantizedDecomposedDequantizePerTensorDefault                      ID = 1200
+	QuantizedDecomposedDequantizePerTensorTensor                       ID = 1201
+	QuantizedDecomposedDequantizePerTensorTensor2                      ID = 1202
+	QuantizedDecomposedDequantizePerTokenDefault                       ID = 1203
+	QuantizedDecomposedEmbedding2bitDefault                            ID = 1204
+	QuantizedDecomposedEmbedding2bitDtype                              ID = 1205
+	QuantizedDecomposedEmbedding4bitDefault                            ID = 1206
+	QuantizedDecomposedEmbedding4bitDtype                              ID = 1207
+	QuantizedDecomposedEmbeddingByteDefault                            ID = 1208
+	QuantizedDecomposedEmbeddingByteDtype                              ID = 1209
+	QuantizedDecomposedFakeQuantPerChannelDefault                      ID = 1210
+	QuantizedDecomposedMixedLinearDefault                              ID = 1211
+	QuantizedDecomposedMixedMmDefault                                  ID = 1212
+	QuantizedDecomposedQuantizePerChannelDefault                       ID = 1213
+	QuantizedDecomposedQuantizePerChannelGroupDefault                  ID = 1214
+	QuantizedDecomposedQuantizePerTensorDefault                        ID = 1215
+	QuantizedDecomposedQuantizePerTensorTensor                         ID = 1216
+	QuantizedDecomposedQuantizePerTensorTensor2                        ID = 1217
+	QuantizedDecomposedQuantizePerTokenDefault                         ID = 1218
+	TorchFunctorchPredispatchUnderAddBatchDimDefault                   ID = 1219
+	TorchFunctorchPredispatchUnderRemoveBatchDimDefault                ID = 1220
+	TorchFunctorchPredispatchUnderVmapDecrementNestingDefault          ID = 1221
+	TorchFunctorchPredispatchUnderVmapIncrementNestingDefault          ID = 1222
+	TorchFunctorchPredispatchLazyLoadDecompositionsDefault             ID = 1223
+	TorchUnderSymAcosDefault                                           ID = 1224
+	TorchUnderSymAsinDefault                                           ID = 1225
+	TorchUnderSymAtanDefault                                           ID = 1226
+	TorchUnderSymCosDefault                                            ID = 1227
+	TorchUnderSymCoshDefault                                           ID = 1228
+	TorchUnderSymLog2Default                                           ID = 1229
+	TorchUnderSymSinDefault                                            ID = 1230
+	TorchUnderSymSinhDefault                                           ID = 1231
+	TorchUnderSymSqrtDefault                                           ID = 1232
+	TorchUnderSymTanDefault                                            ID = 1233
+	TorchUnderSymTanhDefault                                           ID = 1234
+	TorchSymFloatDefault                                               ID = 1235
+	TorchSymFreshSizeDefault                                           ID = 1236
+	TorchSymIntDefault                                                 ID = 1237
+	TorchSymIteDefault                                                 ID = 1238
+	TorchSymMaxDefault                                                 ID = 1239
+	TorchSymMinDefault                                                 ID = 1240
+	TorchSymNotDefault                                                 ID = 1241
+	TorchSymSumDefault                                                 ID = 1242
+	TorchaoChooseQparamsAffineDefault                                  ID = 1243
+	TorchaoChooseScaleFloat8Default                                    ID = 1244
+	TorchaoDequantizeAffineDefault                                     ID = 1245
+	TorchaoDequantizeAffineFloat8NonDecomposedDefault                  ID = 1246
+	TorchaoDequantizeGgufDefault                                       ID = 1247
+	TorchaoDequantizeInt4TensorDefault                                 ID = 1248
+	TorchaoDequantizeMxDefault                                         ID = 1249
+	TorchaoDequantizeNvfp4Default                                      ID = 1250
+	TorchaoIntMatmulDefault                                            ID = 1251
+	TorchaoIntScaledMatmulDefault                                      ID = 1252
+	TorchaoQuantizeAffineDefault                                       ID = 1253
+	TorchaoQuantizeAffineFloat8NonDecomposedDefault                    ID = 1254
+	TransformersGroupedMmFallbackDefault                               ID = 1255
 	// Count is one more than the largest ID.
-	Count = 1255
+	Count = 1256
 )
 
 var infos = [...]Info{
@@ -29529,6 +29530,34 @@ var infos = [...]Info{
 		},
 		Stages: 15,
 		Text:   "kvcache::update_and_attend(Tensor q, Tensor k, Tensor v, Tensor position, SymInt layer_id, float scale, ScalarType out_dtype) -> Tensor",
+	},
+	{
+		Decomp: true,
+		Doc:    "Rotary position embedding: rotates pairs of the first features of [batch, heads, time, features], as many as there are frequencies, by the position times the pair's frequency. The first position is start, and for each sequence of the batch that many more as starts says. Pairs are neighbours where traditional, else half of the features apart.",
+		Name:   "lathe.rope.default",
+		Schema: Schema{
+			Args: []Arg{{Name: "x"}, {Name: "inv_freq"}, {
+				Default:    "0",
+				HasDefault: true,
+				Name:       "start",
+				Type:       TInt,
+			}, {
+				Default:    "None",
+				HasDefault: true,
+				Name:       "starts",
+				Opt:        true,
+			}, {
+				Default:    "False",
+				HasDefault: true,
+				Name:       "traditional",
+				Type:       TBool,
+			}},
+			Base: "rope",
+			NS:   "lathe",
+			Rets: []Ret{{}},
+		},
+		Stages: 15,
+		Text:   "lathe::rope(Tensor x, Tensor inv_freq, SymInt start=0, Tensor? starts=None, bool traditional=False) -> Tensor",
 	},
 	{
 		Doc:  "The gated delta rule with a decay for each channel.",

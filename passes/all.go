@@ -3,7 +3,7 @@ package passes
 // All lists the passes of this package in the order of their names.
 func All() []Pass {
 	return []Pass{
-		CanonicalizeCopies, CentreNorms, ComplexToReal, ConstFold, CSE, DCE, Decompose, DropoutEval, ExpandVmap, FoldViews, Functionalize, FuseRMSNorm, GroupHeads,
+		CanonicalizeCopies, CentreNorms, ComplexToReal, ConstFold, CSE, DCE, Decompose, DropoutEval, ExpandVmap, FoldViews, Functionalize, FuseRMSNorm, FuseRope, GroupHeads,
 		InlineWrappers, MoeBatchedMM, QuantizedEmbedding, RejectStaticCache, RemoveAsserts, RemoveDetach, RemoveNoops,
 	}
 }
@@ -26,6 +26,10 @@ func Order() []OrderFact {
 		{"functionalize", "dropout-eval", "an inactive dropout aliases its input"},
 		{"functionalize", "remove-noops", "as long as tensors are written to, a copy is not its original"},
 		{"functionalize", "cse", "two equal tensors may be written to separately"},
+		{"functionalize", "fuse-rope", "rotations are found by their values, and tables are woven in place"},
+		{"remove-noops", "fuse-rope", "conversions that change nothing hide what is rotated"},
+		{"fuse-rope", "decompose", "the parts of pairs are easier to find before stacks are taken apart"},
+		{"fuse-rope", "const-fold", "a table of counted positions becomes a constant"},
 		{"functionalize", "expand-vmap", "a view under vmap is written through like any other"},
 		{"expand-vmap", "decompose", "decompositions see the dimensions that the operators see"},
 		{"functionalize", "decompose", "decompositions know no aliases"},

@@ -80,10 +80,32 @@ func decompMlxRope(d *Decomp) []*ir.Value {
 	default:
 		angle = d.cast(d.view(f, t, sym.Const(half)), ops.Float32)
 	}
+	return one(d.rotate(x, n, angle, boolArg(d.named("traditional"))))
+}
+
+// decompRope has frequencies instead of their inverses, and perhaps a start for each sequence.
+func decompRope(d *Decomp) []*ir.Value {
+	x, inv, starts := d.in(0), d.in(1), d.N.In(3)
+	start, okS := d.N.Arg(2).Expr()
+	half, okH := inv.Type.Shape[0].IsConst()
+	if !okS || !okH {
+		return nil
+	}
+	at := d.add(d.grid(x.Type.Shape[2], 2, 4), start)
+	if starts != nil {
+		one := sym.Const(1)
+		at = d.add(at, d.view(starts, starts.Type.Shape[0], one, one, one))
+	}
+	angle := d.mul(d.cast(at, ops.Float32), d.cast(inv, ops.Float32))
+	return one(d.rotate(x, 2*half, angle, boolArg(d.named("traditional"))))
+}
+
+// rotate turns pairs of the first n features by angles, whose sines and cosines are rounded to x's type.
+func (d *Decomp) rotate(x *ir.Value, n int64, angle *ir.Value, traditional bool) *ir.Value {
+	half := n / 2
 	cos, sin := d.cast(d.cos(angle), x.Type.DType), d.cast(d.sin(angle), x.Type.DType)
 	rot := d.slice(x, 3, 0, n)
 	var a, b *ir.Value
-	traditional := boolArg(d.named("traditional"))
 	if traditional {
 		a, b = d.step(rot, 3, 0, n, 2), d.step(rot, 3, 1, n, 2)
 	} else {
@@ -100,7 +122,7 @@ func decompMlxRope(d *Decomp) []*ir.Value {
 	if rest := x.Type.Shape[3]; !rest.IsConstValue(n) {
 		y = d.cat(3, y, d.slice(x, 3, n, rest))
 	}
-	return one(y)
+	return y
 }
 
 // rowsAt picks along the first dimension by an index of any shape; without one it gives x.

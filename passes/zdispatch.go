@@ -649,6 +649,7 @@ var dispatch = [...]DecompFn{
 	ops.EtCopyUnderD2hCopyDefault:                                  decompClone,
 	ops.EtCopyUnderH2dCopyDefault:                                  decompClone,
 	ops.HigherOrderAssociativeScanDefault:                          decompAssociativeScan,
+	ops.LatheRopeDefault:                                           decompRope,
 	ops.LlamaCustomSdpaDefault:                                     decompLlamaSdpa,
 	ops.MlxCustomSdpaDefault:                                       decompMlxSdpa,
 	ops.MlxGatherMmDefault:                                         decompMlxGatherMm,

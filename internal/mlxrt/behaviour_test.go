@@ -129,6 +129,12 @@ graph @forward(%x: f32[s0] user, %y: f32[s0] user) -> (%3) {
   %5 = aten.mul.Tensor(%x, %4): f32[2, 3, 8]
   %6 = aten.mul.Tensor(%w, %5): f32[2, 3, 8]
 }`},
+	{name: "a rope of counted positions, and one of positions that are given", nodes: "Rope 2, Cos 0, Sin 0", sizes: []int64{1, 5}, src: `sym s0 in [1, 8] hint 2
+graph @forward(%f: f32[2] param "f" = [1.0, 0.3], %x: f32[2, 3, s0, 4] user, %w: i64[2, 1] param "w" = [7, 1000]) -> (%1, %3) {
+  %1 = lathe.rope(%x, %f, start=s0): f32[2, 3, s0, 4]
+  %2 = aten.view(%w, [2]): i64[2]
+  %3 = lathe.rope(%x, %f, starts=%2, traditional=true): f32[2, 3, s0, 4]
+}`},
 	{name: "sizes are computed while it runs", sizes: []int64{2, 7}, nodes: "ARange 1", src: `sym s0 in [1, 8] hint 2
 graph @forward(%x: f32[s0, 3] user) -> (%2, %3) {
   %1 = aten.arange(s0 * 3 + max(s0, 4) - 1): i64[3*s0 + max(4, s0) - 1]

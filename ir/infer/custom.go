@@ -53,6 +53,22 @@ func inferMlxRope(c *Call) ([]ir.Type, error) {
 	return one(ir.TensorType(x.DType, x.Shape...))
 }
 
+func inferRope(c *Call) ([]ir.Type, error) {
+	x, f := c.tensor("x"), c.tensor("inv_freq")
+	rank("x", x, 4)
+	rank("inv_freq", f, 1)
+	if c.never(sym.Le(sym.Mul(sym.Const(2), f.Shape[0]), x.Shape[3])) {
+		failf("%s frequencies rotate pairs, x has %s features", f.Shape[0], x.Shape[3])
+	}
+	if starts, ok := c.optTensor("starts"); ok {
+		rank("starts", starts, 1)
+		if !starts.Shape[0].IsConstValue(1) && c.never(sym.Eq(starts.Shape[0], x.Shape[0])) {
+			failf("%s starts for a batch of %s", starts.Shape[0], x.Shape[0])
+		}
+	}
+	return one(ir.TensorType(x.DType, x.Shape...))
+}
+
 func (c *Call) gathered(x, w ir.Type, n sym.Expr) ([]ir.Type, error) {
 	if x.Rank() < 2 || w.Rank() < 2 {
 		failf("both factors need two dimensions, they are %s and %s", shapeString(x.Shape), shapeString(w.Shape))

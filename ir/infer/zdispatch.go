@@ -1167,6 +1167,7 @@ var dispatch = [...]Rule{
 	ops.HigherOrderWrapWithAutocastDefault:                         inferWrap,
 	ops.HigherOrderWrapWithSetGradEnabledDefault:                   inferWrap,
 	ops.KvcacheUpdateAndAttendDefault:                              inferKvcacheAttend,
+	ops.LatheRopeDefault:                                           inferRope,
 	ops.LlamaChannelwiseGatedDeltaRuleDefault:                      inferLlamaGatedDeltaRule,
 	ops.LlamaCustomQuantizedSdpaDefault:                            inferLlamaSdpa,
 	ops.LlamaCustomSdpaDefault:                                     inferLlamaSdpa,

@@ -4622,6 +4622,11 @@ func KvcacheUpdateAndAttendDefault(b *ir.Builder, q *ir.Value, k *ir.Value, v *i
 	return out(build(b, ops.KvcacheUpdateAndAttendDefault, []ir.Named{KW("q", ir.Ref(q)), KW("k", ir.Ref(k)), KW("v", ir.Ref(v)), KW("position", ir.Ref(position)), KW("layer_id", layerId), KW("scale", scale), KW("out_dtype", outDtype)}, kw))
 }
 
+// LatheRopeDefault builds lathe::rope(Tensor x, Tensor inv_freq, SymInt start=0, Tensor? starts=None, bool traditional=False) -> Tensor. Rotary position embedding: rotates pairs of the first features of [batch, heads, time, features], as many as there are frequencies, by the position times the pair's frequency. The first position is start, and for each sequence of the batch that many more as starts says. Pairs are neighbours where traditional, else half of the features apart.
+func LatheRopeDefault(b *ir.Builder, x *ir.Value, invFreq *ir.Value, kw ...ir.Named) *ir.Value {
+	return out(build(b, ops.LatheRopeDefault, []ir.Named{KW("x", ir.Ref(x)), KW("inv_freq", ir.Ref(invFreq))}, kw))
+}
+
 // LlamaChannelwiseGatedDeltaRuleDefault builds llama::channelwise_gated_delta_rule(Tensor query, Tensor key, Tensor value, Tensor decay, Tensor beta, Tensor initial_state) -> (Tensor, Tensor). The gated delta rule with a decay for each channel.
 func LlamaChannelwiseGatedDeltaRuleDefault(b *ir.Builder, query *ir.Value, key *ir.Value, value *ir.Value, decay *ir.Value, beta *ir.Value, initialState *ir.Value, kw ...ir.Named) *ir.Node {
 	return build(b, ops.LlamaChannelwiseGatedDeltaRuleDefault, []ir.Named{KW("query", ir.Ref(query)), KW("key", ir.Ref(key)), KW("value", ir.Ref(value)), KW("decay", ir.Ref(decay)), KW("beta", ir.Ref(beta)), KW("initial_state", ir.Ref(initialState))}, kw)

@@ -16935,6 +16935,28 @@ func AsKvcacheUpdateAndAttendDefault(n *ir.Node) (v KvcacheUpdateAndAttendDefaul
 	return v, true
 }
 
+// LatheRopeDefaultView is the arguments of lathe.rope.default; a tensor that is None is nil.
+type LatheRopeDefaultView struct {
+	X           *ir.Value
+	InvFreq     *ir.Value
+	Start       ir.Arg
+	Starts      *ir.Value
+	Traditional ir.Arg
+}
+
+// AsLatheRopeDefault is n's arguments as lathe.rope.default; ok is false for other nodes.
+func AsLatheRopeDefault(n *ir.Node) (v LatheRopeDefaultView, ok bool) {
+	if n == nil || n.Op != ops.LatheRopeDefault {
+		return v, false
+	}
+	v.X = n.In(0)
+	v.InvFreq = n.In(1)
+	v.Start = n.Arg(2)
+	v.Starts = n.In(3)
+	v.Traditional = n.Arg(4)
+	return v, true
+}
+
 // LlamaChannelwiseGatedDeltaRuleDefaultView is the arguments of llama.channelwise_gated_delta_rule.default; a tensor that is None is nil.
 type LlamaChannelwiseGatedDeltaRuleDefaultView struct {
 	Query        *ir.Value

@@ -7,12 +7,14 @@ import (
 	"github.com/lathe-ml/lathe/ir"
 	"github.com/lathe-ml/lathe/ir/sym"
 	"github.com/lathe-ml/lathe/ops"
+	"github.com/lathe-ml/lathe/partition"
 )
 
 var attentionRules = map[ops.ID]rule{
 	ops.AtenScaledDotProductAttentionDefault: sdpa,
 	ops.MlxCustomSdpaDefault:                 customSdpa,
 	ops.MlxRopeDefault:                       rope,
+	ops.LatheRopeDefault:                     rotary,
 }
 
 // sdpa is scaled dot product attention of rank 2 to 4. The delegate's causal mask ends where the keys end, torch's begins
@@ -244,15 +246,76 @@ func rope(m *match) emit {
 			t := b.inAs(freqs, ops.Float32)
 			n.Freqs = &t
 		}
-		at := b.int(pos)
-		if at.IsVid {
-			v := *at.Vid
-			n.Offset = &mlx.VidOrTid{IsVid: true, Vid: &v}
-		} else {
-			t := b.scalar(ops.Int32, ir.Int(at.Literal))
+		n.Offset = b.offset(pos)
+		n.Out = b.out(0)
+		b.emit(n)
+	}
+}
+
+// rotary is a rope whose frequencies are given; the node wants their inverses.
+func rotary(m *match) emit {
+	x, inv, starts := m.in(0), m.in(1), m.in(3)
+	start, ok := m.arg(2).Expr()
+	traditional, ok2 := m.arg(4).Bool()
+	half, ok3 := inv.Type.Shape[0].IsConst()
+	if !ok || !ok2 || !ok3 || !x.Type.DType.IsFloat() || half == 0 {
+		return m.no("computed settings, or integers")
+	}
+	if starts != nil && !start.IsConstValue(0) {
+		return m.no("a start beside starts for each sequence")
+	}
+	return func(b *builder) {
+		n := mlx.NewRopeNode()
+		n.X, n.Dims, n.Traditional, n.Scale = b.in(x), int32(2*half), traditional, 1
+		freqs := b.inverse(inv)
+		n.Freqs = &freqs
+		n.Offset = b.offset(start)
+		if starts != nil {
+			t := b.inAs(starts, ops.Int32)
 			n.Offset = &mlx.VidOrTid{Tid: &t}
 		}
 		n.Out = b.out(0)
 		b.emit(n)
 	}
+}
+
+// offset is a position as a rope's.
+func (b *builder) offset(pos sym.Expr) *mlx.VidOrTid {
+	at := b.int(pos)
+	if at.IsVid {
+		v := *at.Vid
+		return &mlx.VidOrTid{IsVid: true, Vid: &v}
+	}
+	t := b.scalar(ops.Int32, ir.Int(at.Literal))
+	return &mlx.VidOrTid{Tid: &t}
+}
+
+// inverse is one over each of v's elements: of constants those floats whose own inverses are v's, as far as there are any.
+func (b *builder) inverse(v *ir.Value) mlx.Tid {
+	const d = ops.Float32
+	if in := partition.Weight(v); in != nil && in.Data != nil && in.Data.DType == d {
+		p, err := in.Data.Compact()
+		if err != nil {
+			b.failf("%s: %v", in.Target, err)
+			return mlx.Tid{}
+		}
+		fs, _ := decode(d, p)
+		for i, f := range fs {
+			fs[i] = float64(inverseOf(float32(f)))
+		}
+		return b.floats(d, in.Data.Sizes, fs)
+	}
+	out := b.temp(d)
+	b.emit(&mlx.ReciprocalNode{X: b.inAs(v, d), Out: out})
+	return out
+}
+
+func inverseOf(f float32) float32 {
+	c := 1 / f
+	for _, to := range []float32{float32(math.Inf(1)), 0} {
+		if near := math.Nextafter32(c, to); 1/c != f && 1/near == f {
+			return near
+		}
+	}
+	return c
 }

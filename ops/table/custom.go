@@ -24,6 +24,15 @@ var custom = []ops.Row{
 		Decomp: "decompMlxRope",
 	},
 	{
+		Schema: "lathe::rope(Tensor x, Tensor inv_freq, SymInt start=0, Tensor? starts=None, bool traditional=False) -> Tensor",
+		Doc: "Rotary position embedding: rotates pairs of the first features of [batch, heads, time, features], as many as there are frequencies, by " +
+			"the position times the pair's frequency. The first position is start, and for each sequence of the batch that many more as starts says. " +
+			"Pairs are neighbours where traditional, else half of the features apart.",
+		Infer:  "inferRope",
+		Interp: "evalRotary",
+		Decomp: "decompRope",
+	},
+	{
 		Schema: "mlx::gather_mm(Tensor a, Tensor b, Tensor? rhs_indices=None, Tensor? lhs_indices=None, Tensor? sorted_indices=None) -> Tensor",
 		Doc:    "Matrix products with the matrices that index tensors pick.",
 		Infer:  "inferMlxGatherMm",
