@@ -318,8 +318,13 @@ func (b *builder) quantLinear(x uint32, w *quantWeight, bias *ir.Value) {
 		b.bound(b.node(n))
 		return
 	}
-	// Scales of groups are bfloat16 there. What that rounds off is a second product over the same integers.
-	coarse, fine, err := w.splitScales()
+	// Scales of groups are bfloat16 there. What that rounds off is a second product over the same integers where the matrix is
+	// small; of a large one it is less than what rounding the rows to int8 changes.
+	split := w.splitScales
+	if w.rows*w.cols >= manyWeights {
+		split = w.roundScales
+	}
+	coarse, fine, err := split()
 	if err != nil {
 		b.failf("%v", err)
 		return
@@ -448,6 +453,26 @@ func (w *quantWeight) splitScales() (coarse, fine []uint16, err error) {
 		fine = nil
 	}
 	return coarse, fine, nil
+}
+
+// manyWeights is the size of a matrix from which on a second product costs more than microseconds.
+const manyWeights = 1 << 16
+
+// roundScales gives the scales rounded to bfloat16.
+func (w *quantWeight) roundScales() (scales, none []uint16, err error) {
+	fs, err := readFloats(w.scale.Data)
+	if err != nil {
+		return nil, nil, err
+	}
+	scales = make([]uint16, len(fs))
+	for i, f := range fs {
+		bits := math.Float32bits(f)
+		if up := bits + 0x7fff + bits>>16&1; up < math.Float32bits(float32(math.Inf(1))) {
+			bits = up
+		}
+		scales[i] = uint16(bits >> 16)
+	}
+	return scales, nil, nil
 }
 
 // leastScale is the smallest scale that the delegate takes, as bfloat16: it stands for nothing, too.

@@ -1,6 +1,8 @@
 package xnnpack
 
 import (
+	"math"
+	"slices"
 	"testing"
 
 	"github.com/lathe-ml/lathe/ir"
@@ -16,6 +18,10 @@ func TestSplitScales(t *testing.T) {
 	}
 	if _, fine, err := in(0.5, 2).splitScales(); err != nil || fine != nil {
 		t.Errorf("exact scales have a rest: %v %v", fine, err)
+	}
+	if got, fine, err := in(0.01, 0.3, 1.00390625, math.MaxFloat32).roundScales(); err != nil || fine != nil ||
+		!slices.Equal(got, []uint16{0x3c24, 0x3e9a, 0x3f80, 0x7f7f}) {
+		t.Errorf("rounded to %x %v %v", got, fine, err)
 	}
 	scales := []float32{0.01, 0.5, 0.3, 1e-30}
 	coarse, fine, err := in(scales...).splitScales()
