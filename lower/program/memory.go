@@ -25,6 +25,8 @@ type buffer struct {
 	kept bool
 	// values are those that lie here.
 	values []*ir.Value
+	// seen is the last question of a timeIndex that this is an answer to.
+	seen int
 }
 
 func (b *buffer) touch(at int) {
@@ -71,7 +73,7 @@ func planMemory(bufs []*buffer) int64 {
 		{byStart, bySize},
 	}
 	done := keep(placeInTime(live))
-	work := placeWork
+	work, idx := placeWork, newTimeIndex(live)
 	var bestOrder []*buffer
 	for _, o := range orders {
 		if done || work <= 0 {
@@ -86,7 +88,7 @@ func planMemory(bufs []*buffer) int64 {
 			}
 			return 0
 		})
-		if total, ok := place(order, &work); ok {
+		if total, ok := place(order, idx, &work); ok {
 			if total < best || bestOrder == nil {
 				bestOrder = order
 			}
@@ -106,7 +108,7 @@ func planMemory(bufs []*buffer) int64 {
 			}
 		}
 		order = append([]*buffer{order[top]}, slices.Delete(slices.Clone(order), top, top+1)...)
-		total, ok := place(order, &work)
+		total, ok := place(order, idx, &work)
 		if !ok {
 			break
 		}
@@ -153,7 +155,8 @@ type timeIndex struct {
 	cell  int
 	cells [][]*buffer
 	long  []*buffer
-	seen  map[*buffer]bool
+	// asked counts the questions.
+	asked int
 }
 
 const longCells = 16
@@ -162,9 +165,18 @@ func newTimeIndex(bufs []*buffer) *timeIndex {
 	end := 0
 	for _, b := range bufs {
 		end = max(end, b.last)
+		b.seen = 0
 	}
 	cell := max(1, end/4096)
-	return &timeIndex{cell: cell, cells: make([][]*buffer, end/cell+1), seen: map[*buffer]bool{}}
+	return &timeIndex{cell: cell, cells: make([][]*buffer, end/cell+1)}
+}
+
+// reset takes all buffers out.
+func (t *timeIndex) reset() {
+	for i := range t.cells {
+		t.cells[i] = t.cells[i][:0]
+	}
+	t.long = t.long[:0]
 }
 
 func (t *timeIndex) span(b *buffer) (lo, hi int) {
@@ -184,12 +196,12 @@ func (t *timeIndex) add(b *buffer) {
 
 // overlapping appends the placed buffers needed at a time when b is.
 func (t *timeIndex) overlapping(out []*buffer, b *buffer) []*buffer {
-	clear(t.seen)
+	t.asked++
 	lo, hi := t.span(b)
 	for c := lo; c <= hi; c++ {
 		for _, o := range t.cells[c] {
-			if o.first <= b.last && b.first <= o.last && !t.seen[o] {
-				t.seen[o] = true
+			if o.first <= b.last && b.first <= o.last && o.seen != t.asked {
+				o.seen = t.asked
 				out = append(out, o)
 			}
 		}
@@ -207,8 +219,8 @@ const placeWork = 3_000_000
 
 // place puts each buffer of the order into the smallest gap that holds it among those placed before it. It gives up when
 // the work left is done.
-func place(order []*buffer, work *int) (int64, bool) {
-	idx := newTimeIndex(order)
+func place(order []*buffer, idx *timeIndex, work *int) (int64, bool) {
+	idx.reset()
 	var total int64
 	var near []*buffer
 	for _, b := range order {
