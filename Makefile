@@ -1,7 +1,7 @@
 # The usual entry points. Only Go is needed for `build`, `test` and `demo`; with Python 3 and a C++ compiler the last two
 # use the stock ExecuTorch runtime, too, which they build on first use.
 
-.PHONY: build demo test runtime mlx cases fuzz bench
+.PHONY: build demo test runtime mlx cases fuzz bench runbench
 
 build:
 	CGO_ENABLED=0 go build -o bin/lathe ./cmd/lathe
@@ -37,3 +37,7 @@ fuzz:
 # run. BENCH_BIG is an archive of 1.2 GB, made by tools/fixtures where it is not there.
 bench:
 	go run ./bench $(if $(BENCH_BIG),-big $(BENCH_BIG))
+
+# Times the programs against those of the official pipeline for the same models, in the same runtime.
+runbench:
+	go run ./tools/runbench

@@ -1,6 +1,10 @@
 // Command runbench compares the run time of Lathe's XNNPACK programs with that of programs which the official pipeline
-// made of the same models: same runtime, same inputs, the two taking turns, with 1 and 2 threads. Cases are those with a
-// file official_xnnpack.pte.
+// made of the same models: same runtime, same inputs, the two taking turns, with 1 and 2 threads. A line a model with the size
+// of the files and of the planned memory, and one for the sum of each kind: language (token ids go in), vision (images do)
+// and audio.
+//
+// Cases are those with a file official_xnnpack.pte: some handed ones, small, and those of real size that
+// tools/fixtures/run_models.py writes, for LATHE_CASES.
 package main
 
 import (
@@ -54,7 +58,7 @@ func run(ctx context.Context, archives, only string, turns, rounds int) error {
 	defer os.RemoveAll(tmp) //nolint:errcheck // nothing to be done about it
 	tw := tabwriter.NewWriter(os.Stdout, 2, 0, 2, ' ', 0)
 	fmt.Fprintln(tw, "case\tthreads\tlathe µs\tofficial µs\tratio\tbytes\tofficial\tplanned\tofficial")
-	var ours, theirs [2]float64
+	sums := map[string]*[2][2]float64{}
 	for _, name := range names {
 		dir := filepath.Join(root, name)
 		if _, err := os.Stat(filepath.Join(dir, official)); err != nil || !strings.HasPrefix(name, only) {
@@ -73,14 +77,24 @@ func run(ctx context.Context, archives, only string, turns, rounds int) error {
 			if err != nil {
 				return fmt.Errorf("%s: %w", name, err)
 			}
-			ours[i] += a.us
-			theirs[i] += b.us
+			for _, k := range []string{kind(cs), "all"} {
+				if sums[k] == nil {
+					sums[k] = &[2][2]float64{}
+				}
+				sums[k][i][0] += a.us
+				sums[k][i][1] += b.us
+			}
 			fmt.Fprintf(tw, "%s\t%d\t%.1f\t%.1f\t%.2f\t%d\t%d\t%d\t%d\n", name, threads, a.us, b.us, a.us/b.us, a.bytes, b.bytes, a.planned, b.planned)
 		}
 		cs.Close() //nolint:errcheck // only read
 	}
-	for i := range ours {
-		fmt.Fprintf(tw, "sum\t%d\t%.1f\t%.1f\t%.2f\n", i+1, ours[i], theirs[i], ours[i]/theirs[i])
+	for _, k := range []string{"language", "vision", "audio", "all"} {
+		if sums[k] == nil {
+			continue
+		}
+		for i, s := range sums[k] {
+			fmt.Fprintf(tw, "%s\t%d\t%.1f\t%.1f\t%.2f\n", k, i+1, s[0], s[1], s[0]/s[1])
+		}
 	}
 	return tw.Flush()
 }
@@ -125,4 +139,19 @@ func compare(ctx context.Context, rt *etrt.Runtime, cs *cases.Case, paths [2]str
 		}
 	}
 	return a, b, nil
+}
+
+// kind is what a model is for, by what goes in.
+func kind(cs *cases.Case) string {
+	kind := "audio"
+	for _, v := range cs.Calls[0].In {
+		switch {
+		case v.Tensor == nil:
+		case v.Tensor.DType == etrt.I64:
+			return "language"
+		case len(v.Tensor.Shape) == 4:
+			kind = "vision"
+		}
+	}
+	return kind
 }
