@@ -171,11 +171,8 @@ func Compile(ctx context.Context, o Options) (*Report, error) {
 			rep.Outside = append(rep.Outside, part.Outside...)
 		}
 	}
-	if asked := o.Quantize.String(); asked != "" && quantized == 0 {
-		return nil, ir.Diags{{
-			Code: "quantize", Msg: "no layer could be quantized to " + asked + "; " + strings.Join(rep.Notes, "; "), Entry: o.Inputs[0].Path,
-			Try: "ask for layers that the model has, and for groups that divide their rows",
-		}}
+	if err := o.noneQuantized(quantized, rep.Notes); err != nil {
+		return nil, err
 	}
 	o.Program.External = o.ExternalWeights != ""
 	var lowered *program.Result
@@ -214,6 +211,18 @@ func least(g *ir.Graph, symbol string) int64 {
 	return s.Range.Min
 }
 
+// noneQuantized refuses a request to quantize that did nothing.
+func (o Options) noneQuantized(layers int, notes []string) error {
+	asked := o.Quantize.String()
+	if asked == "" || layers > 0 {
+		return nil
+	}
+	return ir.Diags{{
+		Code: "quantize", Msg: "no layer could be quantized to " + asked + "; " + strings.Join(notes, "; "), Entry: o.Inputs[0].Path,
+		Try: "ask for layers that the model has, and for groups that divide their rows",
+	}}
+}
+
 // planned says how large a size without a bound may be.
 func planned(a program.AssumedBound, all []program.AssumedBound) string {
 	switch {
@@ -240,7 +249,7 @@ func Transform(ctx context.Context, o Options) (*Model, error) {
 		return nil, err
 	}
 	if o.Pipeline == "" {
-		p = nil
+		p = o.quantizeOnly()
 	}
 	var rep Report
 	prog, closeAll, err := load(o, &rep)
@@ -418,6 +427,14 @@ func (o Options) Passes() (passes.Pipeline, error) {
 		}
 	}
 	return withQuantize(p, o.Quantize).Without(o.Skip...), nil
+}
+
+// quantizeOnly is the passes that it takes to quantize, none where that is not asked for.
+func (o Options) quantizeOnly() passes.Pipeline {
+	if o.Quantize == (passes.Quantization{}) {
+		return nil
+	}
+	return withQuantize(passes.Pipeline{passes.InlineWrappers, passes.Functionalize, passes.RemoveDetach, passes.RemoveNoops}, o.Quantize)
 }
 
 // withQuantize puts the pass that quantizes where weights are seen plainly: behind functionalization, and behind the

@@ -17,6 +17,7 @@ import (
 	"github.com/lathe-ml/lathe/ir"
 	"github.com/lathe-ml/lathe/ir/sym"
 	"github.com/lathe-ml/lathe/ops"
+	"github.com/lathe-ml/lathe/passes"
 )
 
 // The engines that run programs: the reference interpreter and the stock ExecuTorch runtime.
@@ -92,7 +93,13 @@ func OpenRunner(ctx context.Context, path string, o RunOptions) (*Runner, error)
 		return nil, err
 	}
 	if o.Engine == EngineReference {
+		notes, err := o.quantize(ctx, path, g)
+		if err != nil {
+			m.Close()
+			return nil, err
+		}
 		r := NewReference(g, o.Seed)
+		r.Notes = notes
 		r.closes = append(r.closes, m.Close)
 		return r, nil
 	}
@@ -108,6 +115,18 @@ func OpenRunner(ctx context.Context, path string, o RunOptions) (*Runner, error)
 	return r, nil
 }
 
+// quantize makes integers of the weights of a model for the reference engine, where that is asked for.
+func (o RunOptions) quantize(ctx context.Context, path string, g *ir.Graph) (notes []string, err error) {
+	c := o.Compile
+	c.Inputs = []Input{{Path: path}}
+	layers := 0
+	c.ran = func(_ string, pc *passes.Context) { layers, notes = layers+pc.Quantized, append(notes, pc.Notes...) }
+	if err := c.run(ctx, c.quantizeOnly(), g, nil); err != nil {
+		return nil, err
+	}
+	return notes, c.noneQuantized(layers, notes)
+}
+
 // check refuses what the engine would not look at.
 func (o RunOptions) check(f Format) error {
 	program := f == FormatPTE
@@ -116,6 +135,8 @@ func (o RunOptions) check(f Format) error {
 		return &UsageError{errors.New("the reference engine runs .pt2 and .ir files; a .pte file takes --engine executorch")}
 	case program && len(o.Compile.Dims) > 0:
 		return &UsageError{errors.New("--dim bounds the sizes of a model; those of a .pte file were fixed when it was compiled")}
+	case program && o.Compile.Quantize != (passes.Quantization{}):
+		return &UsageError{errors.New("--quantize is for models; the weights of a .pte file are what they were made when it was compiled")}
 	case !program && o.ExternalWeights != "":
 		return &UsageError{errors.New("--external-weights goes with a .pte file; a model has its weights in it")}
 	case o.Threads != 0 && o.Engine == EngineReference:

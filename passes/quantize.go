@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -161,7 +162,7 @@ func (r *quantizer) run(q Quantization) error {
 			continue
 		}
 		done, inner := 0, 0
-		var left []string
+		left := map[string][]string{}
 		err := each(r.g, func(n *ir.Node) error {
 			l, ok := k.layer(n)
 			if !ok {
@@ -173,7 +174,7 @@ func (r *quantizer) run(q Quantization) error {
 			}
 			in, why := r.weight(l.weight, k.scheme)
 			if why != "" {
-				left = append(left, fmt.Sprintf("%s (%s)", cmp.Or(in, "at "+n.Origin.String()), why))
+				left[why] = append(left[why], cmp.Or(in, "the one at "+n.Origin.String()))
 				return nil
 			}
 			b, ok := r.ctx.Rewrite(n, k.what)
@@ -194,19 +195,20 @@ func (r *quantizer) run(q Quantization) error {
 }
 
 // note says what was done, and what was not.
-func (r *quantizer) note(what string, s *QuantScheme, done, inner int, left []string) {
+func (r *quantizer) note(what string, s *QuantScheme, done, inner int, left map[string][]string) {
 	r.ctx.Notes = append(r.ctx.Notes, fmt.Sprintf("quantized to %s: %d of the %s layers", s, done, what))
 	if inner > 0 {
 		r.ctx.Notes = append(r.ctx.Notes, fmt.Sprintf("not quantized: %d of the %s layers, which are inside of conditionals or loops", inner, what))
 	}
-	const most = 8
-	slices.Sort(left)
-	left = slices.Compact(left)
-	if n := len(left); n > most {
-		left = append(left[:most:most], fmt.Sprintf("and %d more", n-most))
-	}
-	if len(left) > 0 {
-		r.ctx.Notes = append(r.ctx.Notes, fmt.Sprintf("not quantized: the %s layers %s", what, strings.Join(left, ", ")))
+	const most = 4
+	for _, why := range slices.Sorted(maps.Keys(left)) {
+		names := left[why]
+		n := len(names)
+		slices.Sort(names)
+		if names = slices.Compact(names); len(names) > most {
+			names = append(names[:most:most], fmt.Sprintf("and %d more", len(names)-most))
+		}
+		r.ctx.Notes = append(r.ctx.Notes, fmt.Sprintf("not quantized: %d of the %s layers, as %s: %s", n, what, why, strings.Join(names, ", ")))
 	}
 }
 
@@ -283,21 +285,21 @@ func embeddingLayer(n *ir.Node) (quantLayer, bool) {
 func (r *quantizer) weight(v *ir.Value, s *QuantScheme) (name, why string) {
 	in := v.Input
 	if in == nil || in.Kind == ir.InputUser || in.Kind == ir.InputOperand {
-		return "", "its weight is computed"
+		return "", "the weights are computed"
 	}
 	name = in.Target
 	d := in.Data
 	switch {
 	case r.written[in]:
-		return name, "the program writes to it"
+		return name, "the program writes to the weights"
 	case d == nil:
-		return name, "its contents are not known"
+		return name, "the contents of the weights are not known"
 	case d.DType != ops.Float32 && d.DType != ops.Float16 && d.DType != ops.BFloat16:
-		return name, fmt.Sprintf("it holds %s", d.DType)
+		return name, fmt.Sprintf("the weights hold %s", d.DType)
 	case len(d.Sizes) != 2 || d.Numel() == 0:
-		return name, "it is no matrix"
+		return name, "the weights are no matrices"
 	case s.Group > 0 && d.Sizes[1]%s.Group != 0:
-		return name, fmt.Sprintf("its rows of %d are no multiple of %d", d.Sizes[1], s.Group)
+		return name, fmt.Sprintf("rows of %d are no multiple of %d", d.Sizes[1], s.Group)
 	}
 	return name, ""
 }
