@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/lathe-ml/lathe/codegen/xnnpayload"
 	"github.com/lathe-ml/lathe/ir"
 	"github.com/lathe-ml/lathe/partition"
 	"github.com/lathe-ml/lathe/passes"
@@ -61,12 +62,17 @@ func (Backend) Lower(ctx context.Context, g *ir.Graph) (*partition.Lowered, erro
 	if err := b.build(ctx); err != nil {
 		return nil, err
 	}
-	if err := check(b.payload, b.named, len(b.inputs)+len(g.Outputs)); err != nil {
-		return nil, fmt.Errorf("%s: %w", g.Name, err)
-	}
 	payload, err := b.payload.Marshal()
 	if err != nil {
 		return nil, err
+	}
+	// What is checked is what was written, read as the runtime reads it.
+	read, err := xnnpayload.Unmarshal(payload)
+	if err == nil {
+		err = check(read, b.named, len(b.inputs)+len(g.Outputs))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", g.Name, err)
 	}
 	return &partition.Lowered{ID: backendID, Payload: memBlob(payload), Named: b.named}, nil
 }
