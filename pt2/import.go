@@ -51,6 +51,8 @@ type scope struct {
 	bools   map[string]*schema.SymBool
 	wraps   map[string]*wrapped // tensor subclasses, which are no values
 	lost    map[string]bool     // values that are missing or of no known type, by a fault that is told
+	// distrusted are values whose recorded type is known to be wrong, and what comes of them.
+	distrusted map[string]bool
 	// autocast is the type of autocast around the graph, inner that of the graphs of the node at hand.
 	autocast, inner ops.DType
 }
@@ -112,13 +114,14 @@ func (im *importer) run() (*ir.Graph, error) {
 func (im *importer) scope(g *ir.Graph, sg *schema.Graph, path string) *scope {
 	s := &scope{
 		importer: im, g: g, sg: sg, path: path,
-		values:  make(map[string]*ir.Value, len(sg.TensorValues)),
-		tensors: index(im, path+".tensor_values", sg.TensorValues),
-		ints:    index(im, path+".sym_int_values", sg.SymIntValues),
-		floats:  index(im, path+".sym_float_values", sg.SymFloatValues),
-		bools:   index(im, path+".sym_bool_values", sg.SymBoolValues),
-		wraps:   map[string]*wrapped{},
-		lost:    map[string]bool{},
+		values:     make(map[string]*ir.Value, len(sg.TensorValues)),
+		tensors:    index(im, path+".tensor_values", sg.TensorValues),
+		ints:       index(im, path+".sym_int_values", sg.SymIntValues),
+		floats:     index(im, path+".sym_float_values", sg.SymFloatValues),
+		bools:      index(im, path+".sym_bool_values", sg.SymBoolValues),
+		wraps:      map[string]*wrapped{},
+		lost:       map[string]bool{},
+		distrusted: map[string]bool{},
 	}
 	return s
 }
@@ -743,12 +746,33 @@ func (s *scope) compare(id ops.ID, args []ir.Arg, types []ir.Type, names []strin
 		if !differ && got.IsTensor() {
 			differ = got.DType != w.DType || !s.maybeEqual(got.Shape, w.Shape)
 		}
+		if differ && s.misjudged(id, args, got, w) {
+			types[i] = w
+			s.distrusted[names[i]] = true
+			continue
+		}
 		if differ {
 			w.Strides, got.Strides = nil, nil
 			return fmt.Errorf("tensor_values says that %s is %s, the operator gives %s", names[i], got, w)
 		}
 	}
 	return nil
+}
+
+// misjudged tells that got is what export makes of the states of an LSTM without gradients, a dimension of one too many, or
+// comes of such a value.
+func (s *scope) misjudged(id ops.ID, args []ir.Arg, got, want ir.Type) bool {
+	if got.DType != want.DType || !got.IsTensor() {
+		return false
+	}
+	if id == ops.AtenLstmInput {
+		return len(got.Shape) == len(want.Shape)+1 && s.maybeEqual(slices.Delete(slices.Clone(got.Shape), 1, 2), want.Shape) && got.Shape[1].IsConstValue(1)
+	}
+	found := false
+	for _, a := range args {
+		a.Each(func(v *ir.Value) { found = found || s.distrusted[v.Name] })
+	}
+	return found
 }
 
 // maybeEqual tells that nothing shows the shapes to differ.

@@ -19,10 +19,10 @@ import (
 	"github.com/lathe-ml/lathe/tools/oracle/cases"
 )
 
-// unpackCorpus lays out the recorded programs as folders of cases.
-func unpackCorpus(t *testing.T) string {
+// unpack lays out recorded programs as folders of cases.
+func unpack(t *testing.T, name string) string {
 	t.Helper()
-	f, err := os.Open(filepath.Join("testdata", "opcorpus.tar.bz2"))
+	f, err := os.Open(filepath.Join("testdata", name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +57,7 @@ func TestOperatorCorpus(t *testing.T) {
 	if testing.Short() {
 		t.Skip("SKIPPED, too long for -short: the recorded operator programs")
 	}
-	root := unpackCorpus(t)
+	root := unpack(t, "opcorpus.tar.bz2")
 	all, err := cases.Find(root)
 	if err != nil {
 		t.Fatal(err)
