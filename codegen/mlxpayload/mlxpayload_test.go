@@ -75,6 +75,36 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
+// Kernels that several nodes run are written once; those that differ at their very end are all there.
+func TestStringsOnce(t *testing.T) {
+	prefix := strings.Repeat("float y = x * 2.0f; ", 100)
+	header := "#include <metal_math> // for all of them"
+	bytesFor := func(ends ...string) []byte {
+		g := sample()
+		for _, end := range ends {
+			k := mlx.NewMetalKernelNode()
+			k.Name, k.Source, k.Header = "double_it", prefix+end, header
+			k.Outputs, k.Inputs = []mlx.Tid{{Idx: 2}}, []mlx.Tid{{Idx: 1}}
+			g.InstructionChains[0].Instructions = append(g.InstructionChains[0].Instructions, &mlx.Instruction{Op: k})
+		}
+		b, err := (&Payload{Graph: g}).Marshal()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	same := bytesFor("same", "same", "same", "same", "same")
+	if n, h := bytes.Count(same, []byte(prefix)), bytes.Count(same, []byte(header)); n != 1 || h != 1 {
+		t.Errorf("five equal kernels: %d sources, %d headers", n, h)
+	}
+	other := bytesFor("a", "b", "c", "a")
+	for _, end := range []string{"a", "b", "c"} {
+		if n := bytes.Count(other, []byte(prefix+end+"\x00")); n != 1 {
+			t.Errorf("source with the end %q stands there %d times", end, n)
+		}
+	}
+}
+
 // TestOfficial reads a payload that the official lowering wrote.
 func TestOfficial(t *testing.T) {
 	b, err := os.ReadFile("testdata/vit.bin")

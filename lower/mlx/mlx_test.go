@@ -70,6 +70,52 @@ func TestTemporariesByDepth(t *testing.T) {
 	}
 }
 
+// Nor do they with whole blocks of a decoder, whose states live on beside them.
+func TestTemporariesByBlocks(t *testing.T) {
+	stack := func(depth int) *fbmlx.MLXGraph {
+		var in, b strings.Builder
+		weight := func(name string, sizes ...int) {
+			n := 1
+			for _, s := range sizes {
+				n *= s
+			}
+			fmt.Fprintf(&in, ", %%%s: f32%s param \"%s\" = [%s]", name, strings.ReplaceAll(fmt.Sprint(sizes), " ", ", "), name, strings.TrimSuffix(strings.Repeat("0.5, ", n), ", "))
+		}
+		last := "x"
+		for i := range depth {
+			v := func(s string) string { return fmt.Sprintf("%s_%d", s, i) }
+			say := func(out, format string, args ...any) {
+				fmt.Fprintf(&b, "  %%%s = %s\n", v(out), fmt.Sprintf(format, args...))
+			}
+			for _, w := range []string{"q", "k", "v", "o"} {
+				weight(v("w"+w), 4, 4)
+			}
+			say("n", "aten.rms_norm(%%%s, [4]): f32[1, 3, 4]", last)
+			for _, w := range []string{"q", "k", "v"} {
+				say(w+"l", "aten.linear(%%%s, %%%s): f32[1, 3, 4]", v("n"), v("w"+w))
+				say(w+"w", "aten.view(%%%s, [1, 3, 2, 2]): f32[1, 3, 2, 2]", v(w+"l"))
+				say(w+"t", "aten.permute(%%%s, [0, 2, 1, 3]): f32[1, 2, 3, 2]{12, 2, 4, 1}", v(w+"w"))
+			}
+			say("qr", "lathe.rope(%%%s, %%f): f32[1, 2, 3, 2]", v("qt"))
+			say("kr", "lathe.rope(%%%s, %%f): f32[1, 2, 3, 2]", v("kt"))
+			say("a", "aten.scaled_dot_product_attention(%%%s, %%%s, %%%s): f32[1, 2, 3, 2]", v("qr"), v("kr"), v("vt"))
+			say("at", "aten.permute(%%%s, [0, 2, 1, 3]): f32[1, 3, 2, 2]{12, 2, 6, 1}", v("a"))
+			say("av", "aten.reshape(%%%s, [1, 3, 4]): f32[1, 3, 4]", v("at"))
+			say("o", "aten.linear(%%%s, %%%s): f32[1, 3, 4]", v("av"), v("wo"))
+			say("y", "aten.add.Tensor(%%%s, %%%s): f32[1, 3, 4]", last, v("o"))
+			last = v("y")
+		}
+		return payload(t, fmt.Sprintf("graph @forward(%%x: f32[1, 3, 4] user, %%f: f32[1] param \"f\" = [1.0]%s) -> (%%%s) {\n%s}", in.String(), last, b.String()))
+	}
+	two, eight := stack(2), stack(8)
+	if two.NumTempTensors != eight.NumTempTensors || two.NumValues != eight.NumValues {
+		t.Errorf("%d temporaries and %d values at depth 2, %d and %d at depth 8", two.NumTempTensors, two.NumValues, eight.NumTempTensors, eight.NumValues)
+	}
+	if n := len(eight.InstructionChains[0].Instructions); n != 4*len(two.InstructionChains[0].Instructions) {
+		t.Errorf("%d instructions at depth 8, %d at depth 2", n, len(two.InstructionChains[0].Instructions))
+	}
+}
+
 // Slots are numbered constants, inputs, outputs, buffers, temporaries; integer inputs and sizes share the values.
 func TestSlots(t *testing.T) {
 	g := payload(t, `sym s0 in [1, 8] hint 2
@@ -94,7 +140,8 @@ graph @forward(%w: f32[3] param "w" = [1.0, 2.0, 3.0], %n: int(s1) user, %b: f32
 	}
 }
 
-// No two things that live at one time have one number, and no more numbers are used than things live at once.
+// No two things that live at one time have one number, none lives in a place that is taken, and no more numbers are used than
+// things live at once.
 func TestColor(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 300 {
@@ -104,13 +151,20 @@ func TestColor(t *testing.T) {
 			spans[i] = span{f, f + r.IntN(12)}
 		}
 		sort.Slice(spans, func(i, j int) bool { return spans[i].first < spans[j].first })
-		numbers, n := color(spans)
+		taken := make([]int, r.IntN(4))
+		for i := range taken {
+			taken[i] = r.IntN(60)
+		}
+		numbers, n := color(spans, taken)
 		most := 0
 		for at := range 64 {
 			live := map[uint32]int{}
 			for i, s := range spans {
 				// A thing is there from the end of its making to its last use.
 				if s.first <= at && (at < s.last || at == s.first) {
+					if k := int(numbers[i]); k < len(taken) && at >= taken[k] {
+						t.Fatalf("at %d %v has number %d, which is taken from %d", at, s, k, taken[k])
+					}
 					if j, taken := live[numbers[i]]; taken {
 						t.Fatalf("at %d %v and %v have number %d", at, spans[j], s, numbers[i])
 					}
@@ -119,7 +173,7 @@ func TestColor(t *testing.T) {
 			}
 			most = max(most, len(live))
 		}
-		if int(n) > most {
+		if int(n) > most+len(taken) {
 			t.Fatalf("%d numbers for %d at once: %v", n, most, spans)
 		}
 	}

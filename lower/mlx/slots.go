@@ -227,11 +227,21 @@ func (b *builder) finish() (*mlx.MLXGraph, []partition.Named, error) {
 	for i, t := range temps {
 		ts[i] = *spans[t]
 	}
-	slots, n := color(ts)
-	for i, t := range temps {
-		t.slot = slot + slots[i]
+	// What is dead before a result is made stays in the result's slot.
+	var made []int
+	for _, t := range order[kindOutput] {
+		made = append(made, spans[t].first)
 	}
-	g.NumTempTensors = n
+	slots, n := color(ts, made)
+	results := uint32(len(made))
+	for i, t := range temps {
+		if k := slots[i]; k < results {
+			t.slot = order[kindOutput][k].slot
+		} else {
+			t.slot = slot + k - results
+		}
+	}
+	g.NumTempTensors = n - results
 
 	// Integer inputs are there from the start.
 	for _, s := range b.inputs {
@@ -256,7 +266,7 @@ func (b *builder) finish() (*mlx.MLXGraph, []partition.Named, error) {
 	for i, v := range vids {
 		vs[i] = *vspans[v]
 	}
-	vslots, nv := color(vs)
+	vslots, nv := color(vs, nil)
 	vslot := map[uint32]uint32{}
 	for i, v := range vids {
 		vslot[v] = vslots[i]
@@ -424,25 +434,27 @@ func (b *builder) dropChains() {
 }
 
 // color gives each of the spans, sorted by their beginning, the least number that is free. What ends where another begins
-// makes room for it: an instruction may write where it reads for the last time.
-func color(spans []span) (numbers []uint32, n uint32) {
+// makes room for it: an instruction may write where it reads for the last time. The first numbers are there until something
+// else takes them for good, each at its time in taken.
+func color(spans []span, taken []int) (numbers []uint32, n uint32) {
 	numbers = make([]uint32, len(spans))
-	var until []int
+	until := make([]int, len(taken))
 	for i, s := range spans {
+		end := s.last
+		// What is made and never read still takes its place for that moment.
+		if s.last == s.first {
+			end++
+		}
 		k := 0
 		for ; k < len(until); k++ {
-			if until[k] <= s.first {
+			if until[k] <= s.first && (k >= len(taken) || end <= taken[k]) {
 				break
 			}
 		}
 		if k == len(until) {
 			until = append(until, 0)
 		}
-		until[k] = s.last
-		// What is made and never read still takes its place for that moment.
-		if s.last == s.first {
-			until[k]++
-		}
+		until[k] = end
 		numbers[i] = uint32(k)
 	}
 	return numbers, uint32(len(until))
