@@ -3,7 +3,7 @@ package passes
 // All lists the passes of this package in the order of their names.
 func All() []Pass {
 	return []Pass{
-		CanonicalizeCopies, CentreNorms, ComplexToReal, ConstFold, CSE, DCE, Decompose, DropoutEval, ExpandVmap, FoldViews, Functionalize, FuseRMSNorm, FuseRope, GroupHeads,
+		CanonicalizeCopies, CausalMasks, CentreNorms, ComplexToReal, ConstFold, CSE, DCE, Decompose, DropoutEval, ExpandVmap, FoldViews, Functionalize, FuseRMSNorm, FuseRope, GatherExperts, GroupHeads,
 		InlineWrappers, MoeBatchedMM, QuantizedEmbedding, RejectStaticCache, RemoveAsserts, RemoveDetach, RemoveNoops,
 	}
 }
@@ -30,6 +30,10 @@ func Order() []OrderFact {
 		{"remove-noops", "fuse-rope", "conversions that change nothing hide what is rotated"},
 		{"fuse-rope", "decompose", "the parts of pairs are easier to find before stacks are taken apart"},
 		{"fuse-rope", "const-fold", "a table of counted positions becomes a constant"},
+		{"functionalize", "gather-experts", "what picks a matrix must still pick it where it is used"},
+		{"gather-experts", "decompose", "grouped products and histograms are taken apart there"},
+		{"functionalize", "causal-masks", "a mask may be written to before it is used"},
+		{"causal-masks", "const-fold", "a mask of fixed sizes becomes a constant"},
 		{"functionalize", "expand-vmap", "a view under vmap is written through like any other"},
 		{"expand-vmap", "decompose", "decompositions see the dimensions that the operators see"},
 		{"functionalize", "decompose", "decompositions know no aliases"},

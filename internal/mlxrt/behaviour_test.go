@@ -129,6 +129,14 @@ graph @forward(%x: f32[s0] user, %y: f32[s0] user) -> (%3) {
   %5 = aten.mul.Tensor(%x, %4): f32[2, 3, 8]
   %6 = aten.mul.Tensor(%w, %5): f32[2, 3, 8]
 }`},
+	{name: "experts of sorted rows", nodes: "GatherMm 1, Item 0, Full 0", src: `graph @forward(%w: f32[3, 3, 5] param "w" = [` + strings.TrimSuffix(strings.Repeat("1.0, 2.0, 3.0, ", 15), ", ") + `], %x: f32[6, 3] user, %l: f32[6, 3] user) -> (%6) {
+  %1 = aten.argmax(%l, dim=1): i64[6]
+  %2, %3 = aten.sort(%1): i64[6], i64[6]
+  %4 = aten.to.dtype(%2, f32): f32[6]
+  %5 = aten.histc(%4, bins=3, max=2): f32[3]
+  %c = aten.cumsum(%5, 0, dtype=i32): i32[3]
+  %6 = transformers.grouped_mm_fallback(%x, %w, %c): f32[6, 5]
+}`},
 	{name: "a rope of counted positions, and one of positions that are given", nodes: "Rope 2, Cos 0, Sin 0", sizes: []int64{1, 5}, src: `sym s0 in [1, 8] hint 2
 graph @forward(%f: f32[2] param "f" = [1.0, 0.3], %x: f32[2, 3, s0, 4] user, %w: i64[2, 1] param "w" = [7, 1000]) -> (%1, %3) {
   %1 = lathe.rope(%x, %f, start=s0): f32[2, 3, s0, 4]

@@ -212,14 +212,20 @@ func customSdpa(m *match) emit {
 		}
 	}
 	stop := sym.Add(start, q.Type.Shape[2])
+	all := stop.Equal(k.Type.Shape[2])
 	if causal {
 		mask = nil
+	}
+	if kb, vb, ok := unrepeat(k, v); ok {
+		k, v = kb, vb
 	}
 	return func(b *builder) {
 		d := q.Type.DType
 		n := &mlx.SdpaNode{Q: b.in(q), Scale: float32(scale), Causal: causal, Mask: b.optional(mask)}
-		n.K = b.firstRows(b.inAs(k, d), b.int(stop))
-		n.V = b.firstRows(b.inAs(v, d), b.int(stop))
+		n.K, n.V = b.inAs(k, d), b.inAs(v, d)
+		if !all {
+			n.K, n.V = b.firstRows(n.K, b.int(stop)), b.firstRows(n.V, b.int(stop))
+		}
 		n.Out = b.out(0)
 		b.emit(n)
 	}

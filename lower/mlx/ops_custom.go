@@ -30,6 +30,14 @@ func (b *builder) sorted(v *ir.Value) *mlx.IntOrVid {
 	if v == nil {
 		return lit(0)
 	}
+	if n := v.Def; n != nil && n.Op == ops.AtenFullDefault {
+		if k, ok := n.Arg(1).Float(); ok {
+			return lit(int64(k))
+		}
+		if yes, ok := n.Arg(1).Bool(); ok && yes {
+			return lit(1)
+		}
+	}
 	t := b.raw(v)
 	if x, ok := b.flags[t.Idx]; ok {
 		return b.copyInt(x)
