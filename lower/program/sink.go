@@ -6,6 +6,7 @@ import (
 	"github.com/lathe-ml/lathe/ir"
 	"github.com/lathe-ml/lathe/ir/sym"
 	"github.com/lathe-ml/lathe/ops"
+	"github.com/lathe-ml/lathe/partition"
 )
 
 // sink moves nodes down to where their results are first wanted, as long as that keeps less memory busy: what the node
@@ -30,36 +31,97 @@ func (m *method) sink(g *ir.Graph) {
 	for v := range g.Ret().Inputs() {
 		s.reads[s.root(v)] = append(s.reads[s.root(v)], g.Ret())
 	}
-	for n := range g.Backward() {
+	// Delegates make much at once: which way is better shows in the whole.
+	order := s.order(false)
+	if slices.ContainsFunc(order, isDelegate) {
+		if o := s.order(true); s.peak(o) < s.peak(order) {
+			order = o
+		}
+	}
+	for _, n := range order {
+		g.Move(n, g.Ret())
+	}
+}
+
+// order is the nodes as they are to stand.
+func (s *sinker) order(delegates bool) []*ir.Node {
+	clear(s.anchor)
+	for n := range s.g.Backward() {
+		if isDelegate(n) && !delegates {
+			continue
+		}
 		if t := s.target(n); t != nil && (t != n.Next() || s.anchor[t] != nil) {
 			s.anchor[n] = t
 		}
 	}
-	if len(s.anchor) == 0 {
-		return
-	}
 	under := map[*ir.Node][]*ir.Node{}
 	var stay []*ir.Node
-	for n := range g.Nodes() {
+	for n := range s.g.Nodes() {
 		if a := s.anchor[n]; a != nil {
 			under[a] = append(under[a], n)
 		} else {
 			stay = append(stay, n)
 		}
 	}
+	order := make([]*ir.Node, 0, s.g.NumNodes())
 	var place func(n *ir.Node)
 	place = func(n *ir.Node) {
 		for _, k := range under[n] {
 			place(k)
 		}
 		if !n.IsReturn() {
-			g.Move(n, g.Ret())
+			order = append(order, n)
 		}
 	}
 	for _, n := range stay {
 		place(n)
 	}
-	place(g.Ret())
+	place(s.g.Ret())
+	return order
+}
+
+// peak is the most bytes of values wanted at one time when nodes run in the order.
+func (s *sinker) peak(order []*ir.Node) int64 {
+	at := make(map[*ir.Node]int, len(order))
+	for i, n := range order {
+		at[n] = i + 1
+	}
+	end := len(order) + 1
+	changes := make([]int64, end+2)
+	add := func(v *ir.Value, first int) {
+		last := first
+		for _, u := range s.reads[v] {
+			if u.IsReturn() {
+				last = end
+				break
+			}
+			last = max(last, at[u])
+		}
+		n := roundUp(s.bytes(v))
+		changes[first] += n
+		changes[last+1] -= n
+	}
+	for _, in := range s.g.Inputs {
+		add(in.Value, 0)
+	}
+	for i, n := range order {
+		for _, o := range n.Outs {
+			if s.root(o) == o {
+				add(o, i+1)
+			}
+		}
+	}
+	var now, most int64
+	for _, c := range changes {
+		now += c
+		most = max(most, now)
+	}
+	return most
+}
+
+func isDelegate(n *ir.Node) bool {
+	_, ok := n.Attr.(*partition.Lowered)
+	return ok
 }
 
 type sinker struct {
@@ -151,9 +213,10 @@ func (s *sinker) target(n *ir.Node) *ir.Node {
 	return t
 }
 
-// ordered tells nodes that keep their order among each other: what draws random numbers or has an effect.
+// ordered tells nodes that keep their order among each other: what draws random numbers or has an effect. A delegate's
+// state is its own.
 func ordered(n *ir.Node) bool {
-	return n.Op == ops.Unknown || !n.Info().Pure()
+	return !isDelegate(n) && (n.Op == ops.Unknown || !n.Info().Pure())
 }
 
 // binds tells whether n says how large something is.
