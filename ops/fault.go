@@ -60,6 +60,8 @@ const (
 	FaultHalfEps = "half-eps"
 	// FaultDouble: float64 is computed in single precision.
 	FaultDouble = "double"
+	// FaultScales: factors that are not the quotients of the sizes are not heeded.
+	FaultScales = "scales"
 	// FaultStrides: strides are counted in the operand's memory, which in a program is contiguous whatever the model says.
 	FaultStrides = "strides"
 	// FaultHost: copies between host buffers are refused.

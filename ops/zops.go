@@ -32144,8 +32144,8 @@ var kernels = []KernelInfo{
 	{
 		Kernel: Kernel{
 			DTypes: 12288,
-			Faults: []string{"no-resize"},
-			Notes:  "uint8 gives zeros. float64 computes in float32.",
+			Faults: []string{"no-resize", "scales", "double"},
+			Notes:  "uint8 gives zeros.",
 			Schema: "aten::_upsample_bilinear2d_aa.out(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None, *, Tensor(a!) out) -> Tensor(a!)",
 		},
 		Name: "aten::_upsample_bilinear2d_aa.out",

@@ -132,7 +132,7 @@ func decompAddr(d *Decomp) []*ir.Value {
 func decompAddmmActivation(d *Decomp) []*ir.Value {
 	y := d.v(op.AtenAddmmDefault(d.Builder, d.in(0), d.in(1), d.in(2), op.KW("beta", d.named("beta")), op.KW("alpha", d.named("alpha"))))
 	if boolArg(d.named("use_gelu")) {
-		return one(d.v(op.AtenGeluDefault(d.Builder, y, op.KW("approximate", ir.Str("tanh")))))
+		return one(d.v(op.AtenGeluDefault(d.Builder, y)))
 	}
 	return one(d.v(op.AtenReluDefault(d.Builder, y)))
 }

@@ -217,18 +217,33 @@ var faults = map[string]func(n *ir.Node) string{
 		}
 		return ""
 	},
+	ops.FaultScales: func(n *ir.Node) string {
+		x, o := n.In(0), n.Out()
+		if x == nil || o == nil || x.Type.Rank() != 4 || o.Type.Rank() != 4 {
+			return ""
+		}
+		for i, name := range []string{"scales_h", "scales_w"} {
+			s, given := n.ArgNamed(name).Float()
+			in, okIn := x.Type.Shape[2+i].IsConst()
+			out, okOut := o.Type.Shape[2+i].IsConst()
+			if given && (!okIn || !okOut || float64(in)*s != float64(out)) {
+				return "it scales by the sizes, not by the factors given"
+			}
+		}
+		return ""
+	},
 	ops.FaultHost: func(*ir.Node) string { return "it copies to and from other devices only" },
 }
 
 func never(*ir.Node) string { return "" }
 
 // harmless gives what a kernel takes instead of the node's argument a where the difference has no meaning here: a layout
-// of a result, a copy that need not wait, a dimension counted from the end.
+// of a result, a copy that need not wait, an expansion that autograd made, a dimension counted from the end.
 func harmless(n *ir.Node, k *ops.KernelInfo, ka *ops.Arg, a ir.Arg) (ir.Arg, bool) {
 	switch ka.Name {
 	case "memory_format":
 		return ir.MemoryFormat("contiguous_format"), true
-	case "non_blocking":
+	case "non_blocking", "implicit":
 		return ir.Bool(false), true
 	case "dim":
 		x := n.In(0)

@@ -84,8 +84,8 @@ var Kernels = []ops.Kernel{
 	{
 		Schema: "aten::_upsample_bilinear2d_aa.out(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None, *, Tensor(a!) out) -> Tensor(a!)",
 		DTypes: ops.Set(ops.Float32, ops.Float64),
-		Faults: []string{ops.FaultNoResize},
-		Notes:  "uint8 gives zeros. float64 computes in float32.",
+		Faults: []string{ops.FaultNoResize, ops.FaultScales, ops.FaultDouble},
+		Notes:  "uint8 gives zeros.",
 	},
 	{
 		Schema: "aten::abs.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",

@@ -21,7 +21,7 @@ func TestVersions(t *testing.T) {
 		release, _, _ := strings.Cut(n, "-")
 		perRelease[release]++
 	}
-	for _, r := range []string{"2.9.1", "2.10.0", "2.11.0", "2.13.0", "2.14.1", "2.15.0"} {
+	for _, r := range []string{"2.9.1", "2.10.0", "2.11.0", "2.12.1", "2.13.0", "2.14.1", "2.15.0"} {
 		if perRelease[r] < 10 {
 			t.Errorf("%d programs of torch %s, at least 10 are wanted", perRelease[r], r)
 		}
