@@ -66,10 +66,26 @@ type Step struct {
 	Const float64
 }
 
-// Chain is a computation on the elements of tensors of one shape, place by place.
+// Input is a tensor that a chain reads.
+type Input struct {
+	Type Type
+	// Dims are the input's dimensions by those of the result: the one that runs along each, -1 for none. Nil is an input of
+	// the result's shape; an input without dimensions has an empty list.
+	Dims []int
+}
+
+// Size is a size of the result: a number, or where that is zero the size of an input's dimension.
+type Size struct {
+	Const      int64
+	Input, Dim int
+}
+
+// Chain is a computation on elements, place by place of the result; inputs are spread over its shape.
 type Chain struct {
-	Inputs []Type
+	Inputs []Input
 	Steps  []Step
+	// Shape is the result's. It is needed where an input has other dimensions.
+	Shape []Size
 }
 
 // Kernel writes the chain; the last step is the result. Each step is rounded to its own type, as the single kernels would
@@ -81,11 +97,15 @@ func (c *Chain) Kernel() (*Kernel, error) {
 	var b strings.Builder
 	b.WriteString("uint i = thread_position_in_grid.x;\n")
 	k := &Kernel{Outputs: []string{"y"}}
-	types := append([]Type(nil), c.Inputs...)
-	for i, t := range c.Inputs {
+	var types []Type
+	if err := c.places(&b); err != nil {
+		return nil, err
+	}
+	for i, in := range c.Inputs {
 		name := "x" + strconv.Itoa(i)
 		k.Inputs = append(k.Inputs, name)
-		fmt.Fprintf(&b, "%s v%d = %s[i];\n", t, i, name)
+		types = append(types, in.Type)
+		fmt.Fprintf(&b, "%s v%d = %s;\n", in.Type, i, in.element(name))
 	}
 	for _, s := range c.Steps {
 		n := len(types)
@@ -119,6 +139,63 @@ func (c *Chain) Kernel() (*Kernel, error) {
 	h.Write([]byte(k.Source))
 	k.Name = fmt.Sprintf("lathe_chain_%016x", h.Sum64())
 	return k, nil
+}
+
+// places computes the coordinates in the result that inputs of other shapes need: p0, p1, …
+func (c *Chain) places(b *strings.Builder) error {
+	needed := map[int]bool{}
+	first := len(c.Shape)
+	for i, in := range c.Inputs {
+		if in.Dims != nil && len(in.Dims) != 0 && len(in.Dims) != len(c.Shape) {
+			return fmt.Errorf("msl: input %d has %d dimensions for a result of %d", i, len(in.Dims), len(c.Shape))
+		}
+		for d, from := range in.Dims {
+			if from >= 0 {
+				needed[d], first = true, min(first, d)
+			}
+		}
+	}
+	if len(needed) == 0 {
+		return nil
+	}
+	b.WriteString("uint rest = i;\n")
+	for d := len(c.Shape) - 1; d >= first; d-- {
+		s := c.Shape[d]
+		size := strconv.FormatInt(s.Const, 10)
+		if s.Const == 0 {
+			size = fmt.Sprintf("uint(x%d_shape[%d])", s.Input, s.Dim)
+		}
+		switch {
+		case needed[d] && d == 0:
+			b.WriteString("uint p0 = rest;\n")
+		case needed[d]:
+			fmt.Fprintf(b, "uint p%d = rest %% %s;\n", d, size)
+		}
+		if d > first {
+			fmt.Fprintf(b, "rest /= %s;\n", size)
+		}
+	}
+	return nil
+}
+
+// element is the input's element at the place at hand.
+func (in Input) element(name string) string {
+	switch {
+	case in.Dims == nil:
+		return name + "[i]"
+	case len(in.Dims) == 0:
+		return name // MLX hands a tensor without dimensions over as its element
+	}
+	var terms []string
+	for d, from := range in.Dims {
+		if from >= 0 {
+			terms = append(terms, fmt.Sprintf("p%d * %s_strides[%d]", d, name, from))
+		}
+	}
+	if len(terms) == 0 {
+		return name + "[0]"
+	}
+	return name + "[" + strings.Join(terms, " + ") + "]"
 }
 
 // widest is the type that a step is computed in: single precision for floats, the operands' own type for integers.

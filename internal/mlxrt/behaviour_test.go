@@ -33,7 +33,9 @@ type behaviour struct {
 	// regions is how many there are, one where it is zero; outside how many nodes are in none.
 	regions, outside int
 	// raw leaves mutation in the text for the passes to take out.
-	raw  bool
+	raw bool
+	// fuse makes kernels of chains.
+	fuse bool
 	also func(t *testing.T, g *fbmlx.MLXGraph)
 }
 
@@ -357,10 +359,10 @@ func checkBehaviour(t *testing.T, rt *Runtime, c behaviour) {
 		}
 		return program.Legal(n)
 	}}
-	if err := (lower.Backend{}).Pipeline().Run(pc, g); err != nil {
+	if err := (lower.Backend{FuseKernels: c.fuse}).Pipeline().Run(pc, g); err != nil {
 		t.Fatal(err)
 	}
-	rep, err := partition.Partition(ctx, g, lower.Backend{})
+	rep, err := partition.Partition(ctx, g, lower.Backend{FuseKernels: c.fuse})
 	if err != nil {
 		t.Fatal(err)
 	}

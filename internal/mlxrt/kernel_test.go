@@ -166,6 +166,101 @@ func runKernel(t *testing.T, cxx string, n *fbmlx.MetalKernelNode, ref *ir.Graph
 	}
 }
 
+// chains are programs that become one kernel, or two. What stands in capitals is replaced by each of the types.
+var chains = []struct {
+	name, types, kernels, src string
+	sizes                     []int64
+}{
+	{"any size, with rows, columns and single numbers spread", "", "MetalKernel 1, Multiply 0, Add 0, Sigmoid 0", `sym s0 in [1, 8] hint 2
+sym s1 in [1, 9] hint 3
+graph @forward(%x: f32[s0, 3, 8] user, %b: f32[3, 1] user, %c: f32[s0, 1, 1] user, %w: f32[8] param "w", %n: f32[] param "n") -> (%6) {
+  %1 = aten.mul.Tensor(%x, %w): f32[s0, 3, 8]
+  %2 = aten.add.Tensor(%b, %1): f32[s0, 3, 8]
+  %3 = aten.mul.Tensor(%2, %n): f32[s0, 3, 8]
+  %4 = aten.sub.Tensor(%3, %c): f32[s0, 3, 8]
+  %5 = aten.sigmoid(%4): f32[s0, 3, 8]
+  %6 = aten.mul.Tensor(%5, %x): f32[s0, 3, 8]
+}`, []int64{1, 2, 7}},
+	{"a result larger than each input", "", "MetalKernel 1, Add 0", `sym s0 in [1, 8] hint 2
+graph @forward(%x: f32[s0, 1, 4] user, %y: f32[5, 1] user) -> (%2) {
+  %1 = aten.add.Tensor(%x, %y): f32[s0, 5, 4]
+  %2 = aten.exp(%1): f32[s0, 5, 4]
+}`, []int64{1, 3}},
+	{"floats", "f32 f16 bf16", "MetalKernel 1", `sym s0 in [1, 8] hint 2
+graph @forward(%x: f32[s0, 5] user, %y: f32[5] user) -> (%14) {
+  %1 = aten._to_copy(%x, dtype=dtype(TYPE)): TYPE[s0, 5]
+  %2 = aten.mul.Tensor(%1, 0.1): TYPE[s0, 5]
+  %3 = aten.add.Tensor(%2, 1): TYPE[s0, 5]
+  %4 = aten.silu(%3): TYPE[s0, 5]
+  %5 = aten.abs(%4): TYPE[s0, 5]
+  %6 = aten.sqrt(%5): TYPE[s0, 5]
+  %7 = aten.maximum(%6, %2): TYPE[s0, 5]
+  %8 = aten.relu(%7): TYPE[s0, 5]
+  %9 = aten.square(%8): TYPE[s0, 5]
+  %10 = aten.neg(%9): TYPE[s0, 5]
+  %11 = aten.minimum(%10, %8): TYPE[s0, 5]
+  %12 = aten.div.Tensor(%11, 3.0): TYPE[s0, 5]
+  %13 = aten._to_copy(%12, dtype=dtype(f32)): f32[s0, 5]
+  %14 = aten.mul.Tensor(%13, %y): f32[s0, 5]
+}`, []int64{1, 4}},
+	{"functions", "", "MetalKernel 1", `graph @forward(%x: f32[40] user) -> (%14) {
+  %1 = aten.abs(%x): f32[40]
+  %2 = aten.add.Tensor(%1, 0.5): f32[40]
+  %3 = aten.log(%2): f32[40]
+  %4 = aten.rsqrt(%2): f32[40]
+  %5 = aten.sin(%3): f32[40]
+  %6 = aten.cos(%4): f32[40]
+  %7 = aten.tanh(%5): f32[40]
+  %8 = aten.reciprocal(%2): f32[40]
+  %9 = aten.floor(%8): f32[40]
+  %10 = aten.ceil(%7): f32[40]
+  %11 = aten.add.Tensor(%9, %10): f32[40]
+  %12 = aten.trunc(%2): f32[40]
+  %13 = aten.mul.Tensor(%6, %12): f32[40]
+  %14 = aten.sub.Tensor(%13, %11): f32[40]
+}`, nil},
+	{"integers", "u8 i8 i16 i32 i64", "MetalKernel 1", `graph @forward(%a: i64[3, 4] user, %b: i64[4] user) -> (%6) {
+  %x = aten._to_copy(%a, dtype=dtype(TYPE)): TYPE[3, 4]
+  %y = aten._to_copy(%b, dtype=dtype(TYPE)): TYPE[4]
+  %1 = aten.add.Tensor(%x, %y): TYPE[3, 4]
+  %2 = aten.mul.Tensor(%1, 3): TYPE[3, 4]
+  %3 = aten.sub.Tensor(%2, %y): TYPE[3, 4]
+  %4 = aten.gt.Tensor(%3, %x): bool[3, 4]
+  %5 = aten.where.self(%4, %3, %1): TYPE[3, 4]
+  %6 = aten.add.Tensor(%5, 1): TYPE[3, 4]
+}`, nil},
+	{"truth values", "", "MetalKernel 1", `graph @forward(%x: f32[3, 4] user, %p: bool[4] user, %q: bool[3, 4] user) -> (%8) {
+  %1 = aten.lt.Scalar(%x, 0.5): bool[3, 4]
+  %2 = aten.logical_and(%1, %p): bool[3, 4]
+  %3 = aten.logical_not(%q): bool[3, 4]
+  %4 = aten.logical_or(%2, %3): bool[3, 4]
+  %5 = aten.ne.Tensor(%4, %q): bool[3, 4]
+  %6 = aten.le.Scalar(%x, -0.25): bool[3, 4]
+  %7 = aten.eq.Tensor(%5, %6): bool[3, 4]
+  %8 = aten.where.self(%7, %x, %x): f32[3, 4]
+}`, nil},
+	{"sizes that may be none stay with MLX's own nodes", "", "MetalKernel 0, Exp 1", `sym s0 in [0, 8] hint 2
+graph @forward(%x: f32[s0, 4] user) -> (%2) {
+  %1 = aten.add.Tensor(%x, 1.0): f32[s0, 4]
+  %2 = aten.exp(%1): f32[s0, 4]
+}`, []int64{0, 3}},
+}
+
+// Chains of element-wise operators run as kernels in a whole program, at several sizes in one load.
+func TestChainPrograms(t *testing.T) {
+	rt := open(t)
+	if _, err := exec.LookPath("c++"); err != nil {
+		t.Skip("SKIPPED, needs a C++ compiler: ", err)
+	}
+	for _, c := range chains {
+		for _, d := range append(strings.Fields(c.types), "")[:max(1, len(strings.Fields(c.types)))] {
+			t.Run(strings.TrimSpace(c.name+" "+d), func(t *testing.T) {
+				checkBehaviour(t, rt, behaviour{src: strings.ReplaceAll(c.src, "TYPE", d), nodes: c.kernels, sizes: c.sizes, fuse: true})
+			})
+		}
+	}
+}
+
 // A kernel of an engineer's stands for an operator that nothing else computes.
 func TestOwnKernel(t *testing.T) {
 	cxx, err := exec.LookPath("c++")

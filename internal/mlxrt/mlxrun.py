@@ -13,11 +13,15 @@ Frames on stdin/stdout: a little-endian u32 length and that many bytes.
   value        u8 kind: 1 tensor (u8 dtype, u8 rank, i64 sizes, u64 size, bytes), 4 int (i64)
 """
 
+import ctypes
 import json
 import math
 import os
+import shutil
 import struct
+import subprocess
 import sys
+import tempfile
 
 import numpy as np
 
@@ -908,9 +912,150 @@ def random_bits(s, n):
     s.put(n["out"], mx.array(words.view(dtype)[:count].reshape(shape)))
 
 
+# Enough of Metal to run a kernel as C++: thread by thread, one after the other, so without what threads do together.
+SHIM = r"""
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+typedef unsigned int uint;
+#define constant const
+#define device
+#define thread
+#define METAL_FUNC inline
+static inline float half_to_float(uint16_t h) {
+  uint32_t sign = (h & 0x8000u) << 16, e = h >> 10 & 31, m = h & 1023, u;
+  float f;
+  if (e == 0) { f = std::ldexp(float(m), -24); return sign ? -f : f; }
+  u = sign | (e == 31 ? 0x7f800000u | m << 13 : (e + 112) << 23 | m << 13);
+  std::memcpy(&f, &u, 4);
+  return f;
+}
+static inline uint16_t float_to_half(float f) {
+  uint32_t u; std::memcpy(&u, &f, 4);
+  uint16_t sign = u >> 16 & 0x8000;
+  if (f != f) return sign | 0x7e00;
+  float a = std::fabs(f);
+  if (a >= 65520.0f) return sign | 0x7c00;
+  int e = a == 0 ? -14 : std::max(std::ilogb(a), -14);
+  float m = std::nearbyint(std::ldexp(a, 10 - e));
+  if (m >= 2048) { m /= 2; ++e; }
+  return sign | (m < 1024 ? uint16_t(m) : uint16_t((e + 15) << 10 | (int(m) - 1024)));
+}
+static inline float bfloat_to_float(uint16_t h) { uint32_t u = uint32_t(h) << 16; float f; std::memcpy(&f, &u, 4); return f; }
+static inline uint16_t float_to_bfloat(float f) {
+  uint32_t u; std::memcpy(&u, &f, 4);
+  return f != f ? 0x7fc0 : (u + 0x7fff + (u >> 16 & 1)) >> 16;
+}
+template <float (*From)(uint16_t), uint16_t (*To)(float)>
+struct half_type {
+  uint16_t bits;
+  half_type() = default;
+  template <typename T, typename = std::enable_if_t<std::is_arithmetic_v<T>>>
+  half_type(T x) : bits(To(float(x))) {}
+  operator float() const { return From(bits); }
+};
+typedef half_type<half_to_float, float_to_half> float16_t;
+typedef half_type<bfloat_to_float, float_to_bfloat> bfloat16_t;
+typedef float16_t half;
+typedef bfloat16_t bfloat;
+struct uint3 { uint x, y, z; };
+namespace metal {
+#define LATHE_FUNCTIONS(F) F(exp) F(log) F(log2) F(sqrt) F(sin) F(cos) F(tan) F(tanh) F(sinh) F(cosh) F(floor) F(ceil) F(trunc) F(fabs)
+#define LATHE_FUNCTION(f) inline float f(float x) { return std::f(x); }
+LATHE_FUNCTIONS(LATHE_FUNCTION)
+inline float rint(float x) { return std::nearbyint(x); }
+inline float rsqrt(float x) { return 1 / std::sqrt(x); }
+inline float abs(float x) { return std::fabs(x); }
+inline float pow(float x, float y) { return std::pow(x, y); }
+inline float fmax(float x, float y) { return std::fmax(x, y); }
+inline float fmin(float x, float y) { return std::fmin(x, y); }
+namespace precise { LATHE_FUNCTIONS(LATHE_FUNCTION) inline float pow(float x, float y) { return std::pow(x, y); } }
+}
+using namespace metal;
+"""
+CPP_TYPES = {
+    mx.bool_: "bool", mx.uint8: "uint8_t", mx.int8: "int8_t", mx.int16: "int16_t", mx.int32: "int32_t", mx.uint32: "uint32_t",
+    mx.int64: "int64_t", mx.float16: "float16_t", mx.bfloat16: "bfloat16_t", mx.float32: "float",
+}
+KERNELS = {}  # compiled ones by source
+
+
+def kernel_library(source):
+    lib = KERNELS.get(source)
+    if lib is None:
+        with tempfile.TemporaryDirectory() as d:
+            with open(os.path.join(d, "k.cpp"), "w") as f:
+                f.write(source)
+            out = os.path.join(d, "k.so")
+            done = subprocess.run(["c++", "-std=c++17", "-shared", "-fPIC", "-o", out, f.name], capture_output=True, text=True)
+            if done.returncode:
+                raise Refused("the kernel does not compile as C++: " + done.stderr[:2000])
+            lib = KERNELS[source] = ctypes.CDLL(out)
+    return lib
+
+
 @node
 def metal_kernel(s, n):
-    raise Refused(f"kernel {n['name']!r} is Metal source: it needs Apple's GPU")
+    """Runs the source as C++, in a function such as MLX puts around it; needs a compiler, and no Apple GPU."""
+    if shutil.which("c++") is None:
+        raise Refused(f"kernel {n['name']!r} is Metal source: it needs Apple's GPU, or a C++ compiler here")
+    if not n["inputs"] or not n["outputs"]:
+        raise Refused("a kernel without inputs or outputs")
+    if n["atomic_outputs"] or not n["ensure_row_contiguous"]:
+        raise Refused("a kernel with atomic outputs, or inputs of any layout")
+    source, header = n["source"], n["header"] or ""
+    params, args, keep = [], [], []
+
+    def pass_array(a, c_type):
+        keep.append(a)
+        params.append(c_type)
+        args.append(a.ctypes.data_as(ctypes.c_void_p))
+
+    for tid, name in zip(n["inputs"], n["input_names"], strict=True):
+        t = mx.contiguous(s.t(tid))
+        if t.dtype not in CPP_TYPES:
+            raise Refused(f"kernel input of {t.dtype}")
+        a = np.frombuffer(to_bytes(t), dtype=np.uint8)
+        # A tensor without dimensions is its element.
+        pass_array(a, f"const {CPP_TYPES[t.dtype]}{'*' if t.ndim else '&'} {name}")
+        strides = [math.prod(t.shape[d + 1 :]) for d in range(t.ndim)]
+        pass_array(np.array(t.shape or (0,), dtype=np.int32), f"const int* {name}_shape")
+        pass_array(np.array(strides or (0,), dtype=np.int64), f"const int64_t* {name}_strides")
+        header += f"\n#define {name}_ndim {t.ndim}"
+    outs, flat = [], s.ints(n["output_shapes_flat"])
+    for tid, name, rank, code in zip(n["outputs"], n["output_names"], n["output_shape_lengths"], n["output_dtypes"], strict=True):
+        shape, flat, dtype = flat[:rank], flat[rank:], dtype_of(code)
+        check_size(shape, dtype, "kernel output")
+        a = np.full(math.prod(shape) * dtype.size, 0xA5, dtype=np.uint8)
+        if n["init_value"] is not None:
+            a[:] = np.frombuffer(to_bytes(filled(shape, n["init_value"], dtype)), dtype=np.uint8)
+        pass_array(a, f"{CPP_TYPES[dtype]}* {name}")
+        outs.append((tid, a, code, shape))
+    for name, kind, value in zip(n["template_arg_names"] or [], n["template_arg_kinds"] or [], n["template_arg_values"] or [], strict=True):
+        text = CPP_TYPES[dtype_of(value)] if kind == 2 else str(bool(value)).lower() if kind == 1 else str(value)
+        header += f"\n#define {name} {text}"
+    grid, group = s.ints(n["grid"]), s.ints(n["threadgroup"])
+    if len(grid) != 3 or len(group) != 3 or min(grid + group) < 1:
+        raise Refused(f"a kernel's grid of {grid} in groups of {group}")
+    at = "uint3 thread_position_in_grid, uint3 threads_per_grid, uint3 threads_per_threadgroup, uint3 thread_position_in_threadgroup, uint3 threadgroup_position_in_grid"
+    names = [p.split()[-1] for p in params]
+    text = f"""#include <algorithm>
+{SHIM}
+{header}
+static void kernel({", ".join(params)}, {at}) {{
+{source}
+}}
+extern "C" void run_(const uint32_t* grid_, const uint32_t* group_, {", ".join(params)}) {{
+  for (uint z_ = 0; z_ < grid_[2]; ++z_) for (uint y_ = 0; y_ < grid_[1]; ++y_) for (uint x_ = 0; x_ < grid_[0]; ++x_)
+    kernel({", ".join(names)}, {{x_, y_, z_}}, {{grid_[0], grid_[1], grid_[2]}}, {{group_[0], group_[1], group_[2]}},
+      {{x_ % group_[0], y_ % group_[1], z_ % group_[2]}}, {{x_ / group_[0], y_ / group_[1], z_ / group_[2]}});
+}}
+"""
+    sizes = [np.array(v, dtype=np.uint32) for v in (grid, group)]
+    kernel_library(text).run_(*(a.ctypes.data_as(ctypes.c_void_p) for a in sizes), *args)
+    for tid, a, code, shape in outs:
+        s.put(tid, from_bytes(a.tobytes(), code, shape))
 
 
 class Reader:

@@ -132,7 +132,21 @@ var mslTypes = map[ops.DType]msl.Type{
 // maxChainInputs is the number of tensors that one kernel reads.
 const maxChainInputs = 16
 
-// links tells whether n may stand in a chain: it works on elements of one shape and, beside conversions, one type.
+// spreads tells whether a tensor of one shape is spread over another by repeating dimensions of size one alone, and not by
+// chance at some sizes.
+func spreads(from, to []sym.Expr) bool {
+	if len(from) > len(to) {
+		return false
+	}
+	for i, e := range from {
+		if !e.IsConstValue(1) && !e.Equal(to[len(to)-len(from)+i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// links tells whether n may stand in a chain: it works on elements and, beside conversions, of one type.
 func links(n *ir.Node) bool {
 	op, ok := chainOps[n.Op]
 	if !ok || len(n.Outs) != 1 || n.Out().Type.Rank() == 0 {
@@ -141,8 +155,10 @@ func links(n *ir.Node) bool {
 	if f, ok := n.ArgNamed("alpha").Float(); !n.ArgNamed("alpha").IsNone() && (!ok || f != 1) {
 		return false
 	}
-	if k, ok := n.Out().Type.Numel().IsConst(); ok && k == 0 {
-		return false
+	for _, e := range n.Out().Type.Shape {
+		if n.Graph().Root().Syms.Range(e).Min < 1 { // a grid without threads
+			return false
+		}
 	}
 	var d ops.DType
 	for i, a := range n.Args() {
@@ -156,7 +172,7 @@ func links(n *ir.Node) bool {
 			}
 			continue
 		}
-		if !v.Type.IsTensor() || !ir.EqualShape(v.Type.Shape, n.Out().Type.Shape) {
+		if !v.Type.IsTensor() || !spreads(v.Type.Shape, n.Out().Type.Shape) {
 			return false
 		}
 		if op == "where" && i == 0 || op == "cast" {
@@ -233,8 +249,28 @@ func chainsIn(g *ir.Graph) map[*ir.Node][]*ir.Node {
 	return out
 }
 
+// spread gives the dimensions of a shape by those of the one that it is spread over, nil where they are the same.
+func spread(from, to []sym.Expr) []int {
+	if ir.EqualShape(from, to) {
+		return nil
+	}
+	dims := make([]int, 0, len(to))
+	if len(from) == 0 {
+		return dims
+	}
+	for d := range to {
+		at := d - (len(to) - len(from))
+		if at < 0 || from[at].IsConstValue(1) {
+			at = -1
+		}
+		dims = append(dims, at)
+	}
+	return dims
+}
+
 // chainKernel writes nodes as one kernel.
 func (b *builder) chainKernel(nodes []*ir.Node) {
+	last := nodes[len(nodes)-1].Out()
 	c := &msl.Chain{}
 	at := map[*ir.Value]int{}
 	var reads []*ir.Value
@@ -247,9 +283,22 @@ func (b *builder) chainKernel(nodes []*ir.Node) {
 			if _, have := at[v]; !have && (v.Def == nil || !inside[v.Def]) {
 				at[v] = len(reads)
 				reads = append(reads, v)
-				c.Inputs = append(c.Inputs, mslTypes[v.Type.DType])
+				c.Inputs = append(c.Inputs, msl.Input{Type: mslTypes[v.Type.DType], Dims: spread(v.Type.Shape, last.Type.Shape)})
 			}
 		}
+	}
+	for d, e := range last.Type.Shape {
+		size := msl.Size{}
+		if k, ok := e.IsConst(); ok {
+			size.Const = k
+		} else {
+			for i, v := range reads {
+				if at := d - (last.Type.Rank() - v.Type.Rank()); at >= 0 && v.Type.Shape[at].Equal(e) {
+					size.Input, size.Dim = i, at
+				}
+			}
+		}
+		c.Shape = append(c.Shape, size)
 	}
 	add := func(s msl.Step) int {
 		c.Steps = append(c.Steps, s)
@@ -271,11 +320,14 @@ func (b *builder) chainKernel(nodes []*ir.Node) {
 			if !ok {
 				break
 			}
-			s.Args = append(s.Args, add(msl.Step{Op: "const", Const: f, Type: mslTypes[d]}))
+			t := mslTypes[d]
+			if d.IsFloat() {
+				t = msl.Float32 // a number is not rounded to the tensor's type
+			}
+			s.Args = append(s.Args, add(msl.Step{Op: "const", Const: f, Type: t}))
 		}
 		at[n.Out()] = add(s)
 	}
-	last := nodes[len(nodes)-1].Out()
 	k, err := c.Kernel()
 	if err != nil {
 		b.failf("%v", err)
