@@ -247,6 +247,27 @@ graph @forward(%x: f32[s0, 2] user) -> (%1, %2, %3, %4) {
   %5 = torchao.dequantize_gguf(%c, "q6_k", dtype(f32)): f32[2, 256]
   %6 = aten.embedding(%5, %at): f32[3, 256]
 }`},
+	{name: "a grouped product of any number of rows", nodes: "GatherMm 1, Addmm 0", sizes: []int64{1, 6}, src: `sym s0 in [1, 8] hint 2
+graph @forward(%x: f32[s0, 4] user, %w: f32[3, 4, 5] param "w", %o: i32[3] param "o" = [1, 1, 4]) -> (%1) {
+  %1 = transformers.grouped_mm_fallback(%x, %w, %o): f32[s0, 5]
+}`},
+	{name: "matrices that indices pick are not copied", nodes: "GatherMm 3, Take 0, Addmm 0, Remainder 2", sizes: []int64{1, 5}, src: `sym s0 in [1, 8] hint 2
+graph @forward(%x: f32[s0, 4] user, %p: bool[s0] user, %w: f32[3, 5, 4] param "w") -> (%4, %9, %13) {
+  %1 = aten._to_copy(%p, dtype=dtype(i64)): i64[s0]
+  %at = aten.sub.Tensor(%1, 1): i64[s0]
+  %2 = aten.index.Tensor(%w, [%at]): f32[s0, 5, 4]
+  %3 = aten.unsqueeze(%x, -1): f32[s0, 4, 1]
+  %4 = aten.bmm(%2, %3): f32[s0, 5, 1]
+  %6 = aten.index_select(%w, 0, %1): f32[s0, 5, 4]
+  %7 = aten.transpose.int(%6, 1, 2): f32[s0, 4, 5]{20, 1, 4}
+  %8 = aten.unsqueeze(%x, 1): f32[s0, 1, 4]
+  %9 = aten.matmul(%8, %7): f32[s0, 1, 5]
+  %5 = aten.slice.Tensor(%x, 1, 0, 3): f32[s0, 3]{4, 1}
+  %10, %11 = aten.topk(%5, 1): f32[s0, 1], i64[s0, 1]
+  %12 = aten.squeeze.dim(%11, 1): i64[s0]
+  %14 = aten.index.Tensor(%w, [%12]): f32[s0, 5, 4]
+  %13 = aten.bmm(%14, %3): f32[s0, 5, 1]
+}`},
 	{name: "random numbers are spread as they should be", nodes: "RandomBits 3", src: `graph @forward(%x: f32[2] user) -> (%5, %9, %13, %15) {
   %1 = aten.rand([64, 64]): f32[64, 64]
   %2 = aten.ge.Scalar(%1, 0.0): bool[64, 64]

@@ -32,7 +32,7 @@ type match struct {
 // families are the rules by file.
 func families() []map[ops.ID]rule {
 	return []map[ops.ID]rule{
-		unaryRules, binaryRules, reduceRules, viewRules, indexRules, matmulRules, convRules, poolRules, resizeRules, normRules,
+		unaryRules, binaryRules, reduceRules, viewRules, indexRules, matmulRules, expertRules, convRules, poolRules, resizeRules, normRules,
 		attentionRules, createRules, randomRules, sortRules, controlRules(), customRules, quantRules,
 	}
 }

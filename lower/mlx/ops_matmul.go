@@ -70,6 +70,9 @@ func matmul(m *match) emit {
 	if x.Type.Rank() == 0 || y.Type.Rank() == 0 {
 		return m.no("a tensor without dimensions")
 	}
+	if e := pickedMm(m); e != nil {
+		return e
+	}
 	return func(b *builder) {
 		n := mlx.NewAddmmNode()
 		n.Mat1, n.Mat2, n.Out = b.in(x), b.in(y), b.out(0)
