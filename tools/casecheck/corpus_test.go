@@ -11,9 +11,11 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
+	"github.com/lathe-ml/lathe"
 	"github.com/lathe-ml/lathe/internal/etrt"
 	"github.com/lathe-ml/lathe/internal/mlxrt"
 	"github.com/lathe-ml/lathe/tools/oracle/cases"
@@ -108,6 +110,54 @@ func TestOperatorCorpus(t *testing.T) {
 				t.Errorf("%s; at least %d right and at most %d refused are wanted", line, b.least, b.refuse)
 			}
 		})
+	}
+}
+
+// Every operator that docs/mlx.md lists has a program that proves it. Those that are recorded here are wholly delegated and
+// give on MLX what PyTorch gave; the others are among the handed cases.
+func TestRowsOfMLX(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED, too long for -short: programs for the operators of the MLX delegate")
+	}
+	roots := map[string]string{"rows": unpack(t, "mlxrows.tar.bz2"), "corpus": unpack(t, "opcorpus.tar.bz2")}
+	table, err := os.ReadFile(filepath.Join("..", "mlxdoc", "proof.tsv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ran := map[string]bool{}
+	for line := range strings.Lines(string(table)) {
+		op, name, _ := strings.Cut(strings.TrimSpace(line), "\t")
+		set, name, _ := strings.Cut(name, "/")
+		root := roots[set]
+		if root == "" || ran[set+"/"+name] {
+			continue
+		}
+		ran[set+"/"+name] = true
+		t.Run(op, func(t *testing.T) {
+			cs, err := cases.Load(filepath.Join(root, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer cs.Close() //nolint:errcheck // only read
+			out := filepath.Join(t.TempDir(), "out.pte")
+			rep, err := lathe.Compile(t.Context(), lathe.Options{Inputs: []lathe.Input{{Path: cs.Model()}}, Output: out, Backend: "mlx"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(rep.Regions) != 1 || len(rep.Outside) != 0 {
+				t.Errorf("%d regions, outside: %v", len(rep.Regions), rep.Outside)
+			}
+			rt, err := mlxrt.Open()
+			if err != nil {
+				t.Skip("SKIPPED, needs MLX: ", err)
+			}
+			if err := cs.CheckWith(func() (cases.Program, error) { return rt.Load(t.Context(), out) }); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	if len(ran) < 50 {
+		t.Errorf("%d programs", len(ran))
 	}
 }
 

@@ -201,6 +201,10 @@ func page(root string) ([]byte, error) {
 	}
 	byFamily := map[string][]string{}
 	for id, e := range s.rules {
+		if names[id] == "" { // a map of element types
+			delete(s.rules, id)
+			continue
+		}
 		byFamily[e.family] = append(byFamily[e.family], id)
 	}
 	var families []string
@@ -221,7 +225,7 @@ rule is taken apart until its parts have one; what has neither stays outside, an
 
 A rule's nodes are those that it may become; conversions of element types between are not listed. "Not" is what the rule
 declines, beside computed settings. The last column is a recorded program with the operator, which is compiled and run on
-MLX.
+MLX; rows/ and corpus/ lie in tools/casecheck/testdata, where TestRowsOfMLX replays them.
 `)
 	for _, f := range families {
 		ids := byFamily[f]
