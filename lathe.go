@@ -86,7 +86,7 @@ type Options struct {
 	// Hooks watch the passes.
 	Hooks []passes.Hook
 	// VerifyEach evaluates every method in the reference engine, as imported and after each pass, and ends the compile where
-	// an output becomes another. VerifyCalls are the inputs; without any they are random. Notes say what cannot be judged.
+	// an output becomes another. VerifyCalls are the inputs; without any they are those of the export, or random. Notes say what cannot be judged.
 	VerifyEach  bool
 	VerifyCalls [][]Value
 	// Bisect switches single rewrites off, and BisectOut is where their marks go.
@@ -99,6 +99,8 @@ type Options struct {
 
 	// ran, when not nil, is told what the passes have to say of a method.
 	ran func(method string, pc *passes.Context)
+	// recorded, when not nil, gives the inputs of the export of a method.
+	recorded func(g *ir.Graph) []Value
 	// note, when not nil, takes remarks on a method.
 	note func(method, text string)
 }
@@ -113,6 +115,9 @@ type Report struct {
 	// Methods are the plans, Regions and Outside what the delegate runs and what it does not.
 	Methods []program.MethodReport
 	partition.Report
+
+	// models are the files that methods come from.
+	models map[*ir.Graph]*Model
 }
 
 // Compile compiles archives into one program file, which appears whole or not at all. Errors in the input are ir.Diags.
@@ -154,6 +159,7 @@ func Compile(ctx context.Context, o Options) (*Report, error) {
 		return nil, err
 	}
 	quantized := 0
+	o.recorded = func(g *ir.Graph) []Value { return rep.models[g].Recorded(g) }
 	o.note = func(method, text string) { rep.Notes = append(rep.Notes, "method "+method+": "+text) }
 	o.ran = func(method string, pc *passes.Context) {
 		quantized += pc.Quantized
@@ -270,6 +276,7 @@ func Transform(ctx context.Context, o Options) (*Model, error) {
 // load opens the inputs and puts their programs together. The function closes them.
 func load(o Options, rep *Report) (prog *ir.Program, closeAll func(), err error) {
 	prog = &ir.Program{}
+	rep.models = map[*ir.Graph]*Model{}
 	var opened []*Model
 	closeAll = func() {
 		for _, m := range opened {
@@ -307,6 +314,7 @@ func load(o Options, rep *Report) (prog *ir.Program, closeAll func(), err error)
 				continue
 			}
 			prog.Methods = append(prog.Methods, g)
+			rep.models[g] = m
 		}
 	}
 	if err := diags.Err(); err != nil {

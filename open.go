@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/lathe-ml/lathe/codegen/pte"
+	"github.com/lathe-ml/lathe/interp"
 	"github.com/lathe-ml/lathe/ir"
 	"github.com/lathe-ml/lathe/ir/text"
 	"github.com/lathe-ml/lathe/ir/verify"
@@ -66,8 +67,44 @@ type Model struct {
 	Path   string
 	Format Format
 	// Notes are remarks on the file that do no harm.
-	Notes []string
-	close func()
+	Notes   []string
+	archive *pt2.Archive // nil for text
+	close   func()
+}
+
+// Recorded gives the inputs with which a program of the archive was exported, where it holds them and they are within the
+// sizes of the program; nil elsewhere.
+func (m *Model) Recorded(g *ir.Graph) []Value {
+	if m.archive == nil {
+		return nil
+	}
+	samples, err := m.archive.SampleInputs(g)
+	if err != nil {
+		return nil // random ones do as well
+	}
+	var out []Value
+	for i, s := range modelSlots(g) {
+		v := samples[i]
+		if v.Tensor == nil {
+			out = append(out, argValue(v.Value))
+			continue
+		}
+		p, err := v.Tensor.Compact()
+		if err != nil {
+			return nil
+		}
+		x, err := interp.FromBytes(v.Tensor.DType, v.Tensor.Sizes, bytes.Clone(p))
+		if err != nil {
+			return nil
+		}
+		for d, e := range s.typ.Shape {
+			if !g.Syms.Range(e).Contains(x.Sizes[d]) {
+				return nil // --dim asks for other sizes
+			}
+		}
+		out = append(out, s.layOut(x))
+	}
+	return out
 }
 
 // Open reads a program from an archive or from IR text. Errors about the contents are ir.Diags, all there are.
@@ -83,7 +120,7 @@ func Open(path string) (*Model, error) {
 		if err != nil {
 			return nil, err
 		}
-		m.close = func() { a.Close() } // it was only read
+		m.archive, m.close = a, func() { a.Close() } // it was only read
 		if m.Program, err = a.Load(); err != nil {
 			m.Close()
 			return nil, err

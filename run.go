@@ -51,6 +51,8 @@ type Runner struct {
 	closes []func()
 	// Notes are what compiling the program remarked.
 	Notes []string
+	// recorded are the inputs of the export, nil where the file has none.
+	recorded []Value
 }
 
 // slot is an input of a program.
@@ -98,12 +100,13 @@ func OpenRunner(ctx context.Context, path string, o RunOptions) (*Runner, error)
 			m.Close()
 			return nil, err
 		}
+		recorded := m.Recorded(g)
 		r := NewReference(g, o.Seed)
-		r.Notes = notes
+		r.Notes, r.recorded = notes, recorded
 		r.closes = append(r.closes, m.Close)
 		return r, nil
 	}
-	slots, syms := modelSlots(g), g.Syms
+	slots, syms, recorded := modelSlots(g), g.Syms, m.Recorded(g)
 	name := g.Name
 	m.Close()
 	r, err := compileAndOpen(ctx, path, name, o)
@@ -111,7 +114,7 @@ func OpenRunner(ctx context.Context, path string, o RunOptions) (*Runner, error)
 		return nil, err
 	}
 	// The archive knows more of its inputs than the program does.
-	r.inputs, r.syms = slots, syms
+	r.inputs, r.syms, r.recorded = slots, syms, recorded
 	return r, nil
 }
 
@@ -567,6 +570,9 @@ func (s slot) scalar(x *interp.Tensor) (Value, error) {
 	}
 	return nil, fmt.Errorf("an array cannot be a %s", s.typ.Kind)
 }
+
+// Recorded gives the inputs with which the program was exported; nil where its file has none.
+func (r *Runner) Recorded() []Value { return r.recorded }
 
 // maxRandom bounds the elements of a random input.
 const maxRandom = 1 << 28

@@ -15,6 +15,7 @@ const maxJudged = 256 << 20
 // eachJudge evaluates a method while it is compiled, after every pass.
 type eachJudge struct {
 	v   *verifier
+	on  string // which inputs
 	why string // why it cannot; empty where it does
 }
 
@@ -31,7 +32,14 @@ func judgeEach(ctx context.Context, g *ir.Graph, o Options) (*eachJudge, error) 
 		j.why = fmt.Sprintf("its weights take %d MB, more than the %d MB up to which that is done while compiling; lathe verify does it", size>>20, maxJudged>>20)
 		return j, nil
 	}
+	j.on = "the given inputs"
+	if j.v.o.Calls == nil && o.recorded != nil {
+		if in := o.recorded(g); in != nil {
+			j.on, j.v.o.Calls = "the inputs of the export", [][]Value{in}
+		}
+	}
 	if j.v.o.Calls == nil {
+		j.on = "random inputs"
 		in, err := NewReference(g, 1).Random(1)
 		if err != nil {
 			j.why = "it takes inputs that cannot be made at random: " + err.Error()
@@ -72,9 +80,5 @@ func (j *eachJudge) note() string {
 			lossy += "; " + s.Name + " changes outputs as it may (" + s.Lossy + ")"
 		}
 	}
-	what := "random inputs"
-	if j.v.o.Compile.VerifyCalls != nil {
-		what = "the given inputs"
-	}
-	return fmt.Sprintf("%d passes, %d of which changed something, gave the outputs of the program as imported on %s%s", len(j.v.steps), changed, what, lossy)
+	return fmt.Sprintf("%d passes, %d of which changed something, gave the outputs of the program as imported on %s%s", len(j.v.steps), changed, j.on, lossy)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/lathe-ml/lathe/ir"
 	"github.com/lathe-ml/lathe/ir/op"
+	"github.com/lathe-ml/lathe/ir/sym"
 	"github.com/lathe-ml/lathe/ops"
 	"github.com/lathe-ml/lathe/passes"
 )
@@ -36,7 +37,7 @@ func TestCompileVerifyEach(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", backend, err)
 		}
-		if notes := strings.Join(rep.Notes, "\n"); !strings.Contains(notes, "gave the outputs of the program as imported on random inputs") {
+		if notes := strings.Join(rep.Notes, "\n"); !strings.Contains(notes, "gave the outputs of the program as imported on the inputs of the export") {
 			t.Errorf("%s: notes %s", backend, notes)
 		}
 	}
@@ -81,5 +82,31 @@ func TestCompileVerifyEachCannotJudge(t *testing.T) {
 	}
 	if notes := strings.Join(rep.Notes, "\n"); !strings.Contains(notes, "not evaluated: the reference engine cannot run it as imported") {
 		t.Errorf("notes %s", notes)
+	}
+}
+
+// Without inputs a model runs on those of its export, as long as they are within the sizes asked for.
+func TestRecordedInputs(t *testing.T) {
+	o := RunOptions{Engine: EngineReference}
+	r, err := OpenRunner(t.Context(), llama, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	in := r.Recorded()
+	if len(in) != len(r.Inputs()) {
+		t.Fatalf("%d of %d inputs", len(in), len(r.Inputs()))
+	}
+	if outs, err := r.Run(t.Context(), in); err != nil || len(outs) == 0 {
+		t.Errorf("outputs %v, %v", outs, err)
+	}
+	o.Compile.Dims = map[string]sym.Range{"s70": {Min: 7, Max: 9}}
+	far, err := OpenRunner(t.Context(), llama, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer far.Close()
+	if far.Recorded() != nil {
+		t.Error("inputs of two tokens where seven are asked for")
 	}
 }

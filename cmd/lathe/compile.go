@@ -52,7 +52,7 @@ type compileCmd struct {
 	PrintAfter      []string `help:"Print the IR after a pass, or after all." placeholder:"PASS|all"`
 	Dump            string   `help:"A folder for the IR after every pass." placeholder:"DIR"`
 	VerifyEach      bool     `help:"Check the IR after every pass and evaluate it: outputs must be those of the program as imported."`
-	Inputs          []string `help:"Inputs for --verify-each, random ones without; a file a call (.npz or .safetensors)." placeholder:"FILE" sep:"none"`
+	Inputs          []string `help:"Inputs for --verify-each, those of the export or random ones without; a file a call (.npz or .safetensors)." placeholder:"FILE" sep:"none"`
 	Kernels         string   `help:"A folder of Metal kernels for operators, for the backend mlx; lathe kernel stub begins one." placeholder:"DIR"`
 	FuseKernels     bool     `help:"Make one Metal kernel of each chain of element-wise operators, for the backend mlx."`
 	Report          []string `help:"Write a report; the name ends in .html, .json or .md." placeholder:"FILE" sep:"none"`
@@ -133,7 +133,7 @@ func (c *compileCmd) calls(e *env, in []lathe.Input) ([][]lathe.Value, error) {
 		return nil, err
 	}
 	defer r.Close()
-	s, err := (&data{Inputs: c.Inputs}).load(r.Bind, r.Random)
+	s, err := (&data{Inputs: c.Inputs}).load(r)
 	if err != nil {
 		return nil, err
 	}

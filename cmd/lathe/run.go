@@ -16,7 +16,7 @@ type data struct {
 	Inputs []string `help:"Inputs, by name or in order; a file a call (.npz or .safetensors)." placeholder:"FILE" sep:"none"`
 	Expect []string `help:"Outputs to compare with, a file a call." placeholder:"FILE" sep:"none"`
 	Case   string   `help:"A folder with case.json: recorded calls, compared with their outputs." placeholder:"DIR"`
-	Seed   uint64   `help:"Of random inputs, where none are given, and of random operators." default:"1"`
+	Seed   *uint64  `help:"Of random inputs, in place of those that the export recorded, and of random operators; 1 where there are none." placeholder:"N"`
 	RTol   *float64 `name:"rtol" help:"Relative tolerance of a comparison; 1e-3, or the case's, without." placeholder:"X"`
 	ATol   *float64 `name:"atol" help:"Absolute tolerance; 1e-4, or the case's, without." placeholder:"X"`
 }
@@ -31,8 +31,16 @@ type script struct {
 	close      func()
 }
 
-// load reads the flags' files. The inputs in files are found with bind, and made by random without any.
-func (d *data) load(bind func(lathe.Arrays) ([][]lathe.Value, error), random func(uint64) ([]lathe.Value, error)) (*script, error) {
+func (d *data) seed() uint64 {
+	if d.Seed == nil {
+		return 1
+	}
+	return *d.Seed
+}
+
+// load reads the flags' files for a program that is open. Without any the inputs are those of the export, where the file
+// has them and no seed asks for others, or random.
+func (d *data) load(r *lathe.Runner) (*script, error) {
 	s := &script{stateful: true, rtol: 1e-3, atol: 1e-4, close: func() {}}
 	switch {
 	case d.Case != "":
@@ -43,9 +51,12 @@ func (d *data) load(bind func(lathe.Arrays) ([][]lathe.Value, error), random fun
 			return nil, err
 		}
 	case len(d.Inputs) == 0:
-		in, err := random(d.Seed)
-		if err != nil {
-			return nil, err
+		in := r.Recorded()
+		if in == nil || d.Seed != nil {
+			var err error
+			if in, err = r.Random(d.seed()); err != nil {
+				return nil, err
+			}
 		}
 		s.calls = append(s.calls, in)
 	}
@@ -54,7 +65,7 @@ func (d *data) load(bind func(lathe.Arrays) ([][]lathe.Value, error), random fun
 		if err != nil {
 			return nil, err
 		}
-		calls, err := bind(as)
+		calls, err := r.Bind(as)
 		if err != nil {
 			return nil, err
 		}
@@ -153,7 +164,7 @@ type runResult struct {
 }
 
 func (c *runCmd) Run(e *env) error {
-	o := lathe.RunOptions{Engine: c.Engine, Method: c.Method, Seed: c.Seed, Threads: c.Threads, ExternalWeights: c.ExternalWeights}
+	o := lathe.RunOptions{Engine: c.Engine, Method: c.Method, Seed: c.seed(), Threads: c.Threads, ExternalWeights: c.ExternalWeights}
 	if err := c.options(&o.Compile); err != nil {
 		return err
 	}
@@ -167,7 +178,7 @@ func (c *runCmd) Run(e *env) error {
 	for _, n := range r.Notes {
 		e.note(n)
 	}
-	s, err := c.load(r.Bind, r.Random)
+	s, err := c.load(r)
 	if err != nil {
 		return err
 	}

@@ -21,7 +21,7 @@ type verifyFlags struct {
 
 // prepare gives the options; done gives back what the inputs lie in.
 func (c *verifyFlags) prepare(e *env) (o lathe.VerifyOptions, done func(), err error) {
-	o = lathe.VerifyOptions{Method: c.Method, Seed: c.Seed}
+	o = lathe.VerifyOptions{Method: c.Method, Seed: c.seed()}
 	if err := c.options(&o.Compile); err != nil {
 		return o, nil, err
 	}
@@ -35,12 +35,12 @@ func (c *verifyFlags) prepare(e *env) (o lathe.VerifyOptions, done func(), err e
 		}
 	}
 	// A reference runner tells what the inputs are called and makes random ones.
-	r, err := lathe.OpenRunner(e, c.Model, lathe.RunOptions{Engine: lathe.EngineReference, Method: c.Method, Seed: c.Seed})
+	r, err := lathe.OpenRunner(e, c.Model, lathe.RunOptions{Engine: lathe.EngineReference, Method: c.Method, Seed: c.seed()})
 	if err != nil {
 		return o, nil, err
 	}
 	defer r.Close()
-	s, err := c.load(r.Bind, r.Random)
+	s, err := c.load(r)
 	if err != nil {
 		return o, nil, err
 	}
