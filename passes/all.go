@@ -3,7 +3,7 @@ package passes
 // All lists the passes of this package in the order of their names.
 func All() []Pass {
 	return []Pass{
-		CanonicalizeCopies, CausalMasks, CentreNorms, ComplexToReal, ConstFold, CSE, DCE, Decompose, DropoutEval, ExpandVmap, FoldViews, Functionalize, FuseRMSNorm, FuseRope, GatherExperts, GroupHeads,
+		CanonicalizeCopies, CausalMasks, CentreNorms, CollapseCasts, ComplexToReal, ConstFold, CSE, DCE, Decompose, DropoutEval, ExpandVmap, FoldViews, Functionalize, FuseRMSNorm, FuseRope, GatherExperts, GroupHeads,
 		InlineWrappers, MoeBatchedMM, QuantizedEmbedding, RejectStaticCache, RemoveAsserts, RemoveDetach, RemoveNoops,
 	}
 }
@@ -34,6 +34,7 @@ func Order() []OrderFact {
 		{"gather-experts", "decompose", "grouped products and histograms are taken apart there"},
 		{"functionalize", "causal-masks", "a mask may be written to before it is used"},
 		{"causal-masks", "const-fold", "a mask of fixed sizes becomes a constant"},
+		{"functionalize", "collapse-casts", "a converted tensor that is written to is not its original"},
 		{"functionalize", "expand-vmap", "a view under vmap is written through like any other"},
 		{"expand-vmap", "decompose", "decompositions see the dimensions that the operators see"},
 		{"functionalize", "decompose", "decompositions know no aliases"},

@@ -8,7 +8,7 @@ import (
 func pipeline(caps Caps) passes.Pipeline {
 	return passes.Pipeline{
 		passes.RejectStaticCache, passes.InlineWrappers, passes.RemoveAsserts, passes.Functionalize, passes.ExpandVmap, passes.CanonicalizeCopies, passes.RemoveDetach,
-		passes.DropoutEval, passes.RemoveNoops, passes.CausalMasks, passes.FuseRope, passes.FuseRMSNorm, passes.GatherExperts, passes.ComplexToReal, passes.DCE, decompose(caps),
+		passes.DropoutEval, passes.RemoveNoops, passes.CollapseCasts, passes.CausalMasks, passes.FuseRope, passes.FuseRMSNorm, passes.GatherExperts, passes.ComplexToReal, passes.DCE, decompose(caps),
 		passes.RemoveNoops, passes.FoldViews, ConstFold, passes.CSE, passes.DCE,
 	}
 }
