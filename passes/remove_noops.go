@@ -30,15 +30,19 @@ func sameAsInput(n *ir.Node) *ir.Value {
 	if s.NS != "aten" || in == nil || !in.Type.IsTensor() || len(n.Outs) != 1 {
 		return nil
 	}
-	keepsFormat := func() bool {
-		f, _ := n.ArgNamed("memory_format").Str()
-		return f == "" || f == "preserve_format" || f == "contiguous_format" && in.Type.Contiguous() || hasFormat(in.Type, f)
-	}
 	switch s.Base {
 	case "clone", "contiguous", "to", "_to_copy", "type_as":
-		if keepsFormat() {
-			return in
+		if !keepsFormat(n) {
+			return nil
 		}
+		// There and back again through a type that holds all numbers of the first.
+		if d := in.Def; changesType(d) && keepsFormat(d) {
+			x := d.In(0)
+			if from := x.Type.DType; from == n.Out().Type.DType && from != in.Type.DType && holdsAll(in.Type.DType, from) {
+				return x
+			}
+		}
+		return in
 	case "view", "_unsafe_view", "reshape", "expand", "expand_as", "broadcast_to", "flatten", "ravel", "squeeze", "view_as", "reshape_as",
 		"atleast_1d", "atleast_2d", "atleast_3d", "unflatten", "sum_to_size":
 		if s.Overload != "dtype" {
@@ -90,4 +94,42 @@ func sameAsInput(n *ir.Node) *ir.Value {
 		}
 	}
 	return nil
+}
+
+// keepsFormat tells whether a copy lies in memory as what it is made of.
+func keepsFormat(n *ir.Node) bool {
+	t := n.In(0).Type
+	f, _ := n.ArgNamed("memory_format").Str()
+	return f == "" || f == "preserve_format" || f == "contiguous_format" && t.Contiguous() || hasFormat(t, f)
+}
+
+// changesType tells nodes that change the element type of a tensor and nothing else.
+func changesType(n *ir.Node) bool {
+	if n == nil || n.In(0) == nil || !n.In(0).Type.IsTensor() || len(n.Outs) != 1 {
+		return false
+	}
+	s := &n.Info().Schema
+	return s.NS == "aten" && (s.Base == "to" || s.Base == "_to_copy" || s.Base == "type_as") && ir.EqualShape(n.In(0).Type.Shape, n.Out().Type.Shape)
+}
+
+// holdsAll tells whether every number of the type from is one of the type to.
+func holdsAll(to, from ops.DType) bool {
+	// The bits of an integer's magnitude, or of a float's significand.
+	bits := map[ops.DType]int{
+		ops.Bool: 1, ops.Uint8: 8, ops.Int8: 7, ops.Int16: 15, ops.Int32: 31, ops.Int64: 63,
+		ops.BFloat16: 8, ops.Float16: 11, ops.Float32: 24, ops.Float64: 53,
+	}
+	if bits[to] == 0 || bits[from] == 0 || bits[to] < bits[from] {
+		return false
+	}
+	switch {
+	case from == ops.Bool:
+		return true
+	case from.IsFloat():
+		// Float16 has fewer exponents than BFloat16.
+		return to == ops.Float32 || to == ops.Float64
+	case to == ops.Uint8:
+		return false
+	}
+	return true
 }

@@ -23,14 +23,16 @@ func TestSinkDelegates(t *testing.T) {
   %e = aten._to_copy.default(%x, dtype=dtype(f64)): f64[100]
   %s = aten.amax.default(%e, dim=[0]): f64[]
 }`,
-			[]string{"x"}, 4*400 + 16,
+			[]string{"x"},
+			4*400 + 16,
 		},
 		{
 			"a large value that it reads", `graph @forward(%x: f32[100] user) -> (%s) {
   %e = aten._to_copy.default(%x, dtype=dtype(f64)): f64[100]
   %s = aten.amax.default(%e, dim=[0]): f64[]
 }`,
-			[]string{"x", "e"}, 800 + 4*400,
+			[]string{"x", "e"},
+			800 + 4*400,
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
