@@ -3,7 +3,7 @@
 //	go run ./bench [-n RUNS] [-backends LIST] [ARCHIVE …]
 //	go run ./bench -growth [-only KIND] [-scale FACTOR] [-n RUNS] [-backends LIST]
 //
-// Without an archive it takes the bundled language model; tools/fixtures/big_qwen3.py makes one of 1.2 GB, to be named with
+// Without an archive it takes the bundled language model; tools/fixtures/big_models.py makes one of 1.2 GB, to be named with
 // -big. For each it also times a copy of the archive, by which the bar for large models goes, and reports the peak of the
 // memory that is the process's own, without the pages of mapped files. LATHE_OFFICIAL_PYTHON is a Python in which the
 // official pipeline is installed: it then compiles the same archives in the same run, once each. With -growth it compiles
@@ -86,9 +86,9 @@ func (b *bench) makeBig(path string) error {
 		return nil
 	}
 	if b.python == "" {
-		return fmt.Errorf("%s is not there; tools/fixtures/big_qwen3.py makes it, LATHE_OFFICIAL_PYTHON says with which Python", path)
+		return fmt.Errorf("%s is not there; tools/fixtures/big_models.py makes it, LATHE_OFFICIAL_PYTHON says with which Python", path)
 	}
-	cmd := exec.Command(b.python, filepath.Join("tools", "fixtures", "big_qwen3.py"), path)
+	cmd := exec.Command(b.python, filepath.Join("tools", "fixtures", "big_models.py"), "qwen3-0.6b", path)
 	if msg, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("making %s: %w\n%s", path, err, msg)
 	}
