@@ -84,12 +84,12 @@ func viewOf(g *ir.Graph) viewGraph {
 		}
 		v.Head = append(v.Head, line)
 	}
-	place := map[*ir.Node]int{}
+	place, line := map[*ir.Node]int{}, text.Lines(g)
 	var walk func(h *ir.Graph, depth int)
 	walk = func(h *ir.Graph, depth int) {
 		for n := range h.Nodes() {
 			place[n] = len(v.Nodes)
-			vn := viewNode{Text: text.Line(n), Op: n.OpName(), Where: n.Origin.Where(), Depth: depth}
+			vn := viewNode{Text: line(n), Op: n.OpName(), Where: n.Origin.Where(), Depth: depth}
 			if o := n.Origin; o != nil {
 				vn.Module, vn.Rules = o.Module, strings.Join(o.Chain(), ", ")
 				if fr := o.Frame(); fr != nil {

@@ -59,15 +59,18 @@ func String(g *ir.Graph) string {
 	return b.String()
 }
 
-// Line is one node as text, without its nested graphs' bodies and origin, for messages.
-func Line(n *ir.Node) string {
+// Lines gives the function that writes a node of g, or of a graph in it, on one line, without its nested graphs' bodies and
+// origin.
+func Lines(g *ir.Graph) func(n *ir.Node) string {
 	var s strings.Builder
-	b := bufio.NewWriter(&s)
-	p := newPrinter(b, n.Graph().Root())
+	p := newPrinter(bufio.NewWriter(&s), g.Root())
 	p.brief = true
-	p.node(n, 0)
-	b.Flush()
-	return strings.Join(strings.Fields(s.String()), " ")
+	return func(n *ir.Node) string {
+		s.Reset()
+		p.node(n, 0)
+		p.w.Flush()
+		return strings.Join(strings.Fields(s.String()), " ")
+	}
 }
 
 type printer struct {
