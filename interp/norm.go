@@ -434,10 +434,11 @@ func evalWeightNorm(c *Call) ([]Value, error) {
 func evalNormExceptDim(c *Call) ([]Value, error) {
 	v := c.T(0)
 	in := dims(nil, v.Rank())
-	if d := c.intOr(2, 0); d != -1 {
+	d := c.intOr(2, 0)
+	if d != -1 {
 		in[dim(d, v.Rank())] = false
 	}
-	return one(vectorNorm(v, c.floatOr(1, 2), in, true, v.DType))
+	return one(vectorNorm(v, c.floatOr(1, 2), in, d != -1, v.DType))
 }
 
 // evalRenorm shrinks slices whose norm is too large.

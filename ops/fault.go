@@ -62,6 +62,8 @@ const (
 	FaultDouble = "double"
 	// FaultScales: factors that are not the quotients of the sizes are not heeded.
 	FaultScales = "scales"
+	// FaultWideScales: scales other than float64 and zero points other than int64 abort the process.
+	FaultWideScales = "wide-scales"
 	// FaultStrides: strides are counted in the operand's memory, which in a program is contiguous whatever the model says.
 	FaultStrides = "strides"
 	// FaultHost: copies between host buffers are refused.

@@ -38516,7 +38516,7 @@ var kernels = []KernelInfo{
 	{
 		Kernel: Kernel{
 			DTypes: 4096,
-			Notes:  "Scales float64, zero points int64.",
+			Faults: []string{"wide-scales"},
 			Out:    8192,
 			Schema: "quantized_decomposed::choose_qparams_per_token_asymmetric.out(Tensor input, ScalarType dtype, *, Tensor(a!) scale_out, Tensor(b!) zero_point_out) -> (Tensor(a!), Tensor(b!))",
 		},
@@ -38995,7 +38995,7 @@ var kernels = []KernelInfo{
 	{
 		Kernel: Kernel{
 			DTypes: 13312,
-			Notes:  "Scales float64, zero points int64.",
+			Faults: []string{"wide-scales"},
 			Out:    188,
 			Schema: "quantized_decomposed::quantize_per_channel.out(Tensor input, Tensor scales, Tensor zero_points, int axis, int quant_min, int quant_max, ScalarType dtype, *, Tensor(a!) out) -> Tensor(a!)",
 		},
@@ -39102,7 +39102,7 @@ var kernels = []KernelInfo{
 	{
 		Kernel: Kernel{
 			DTypes: 5120,
-			Notes:  "Scales float64, zero points int64.",
+			Faults: []string{"wide-scales"},
 			Out:    8,
 			Schema: "quantized_decomposed::quantize_per_token.out(Tensor input, Tensor scales, Tensor zero_points, int quant_min, int quant_max, ScalarType dtype, *, Tensor(a!) out) -> Tensor(a!)",
 		},

@@ -232,6 +232,15 @@ var faults = map[string]func(n *ir.Node) string{
 		}
 		return ""
 	},
+	ops.FaultWideScales: func(n *ir.Node) string {
+		if v := n.ArgNamed("scales").Value(); v != nil && v.Type.DType != ops.Float64 {
+			return fmt.Sprintf("it takes scales of f64, not of %s", v.Type.DType)
+		}
+		if v := n.ArgNamed("zero_points").Value(); v != nil && v.Type.DType != ops.Int64 {
+			return fmt.Sprintf("it takes zero points of i64, not of %s", v.Type.DType)
+		}
+		return ""
+	},
 	ops.FaultHost: func(*ir.Node) string { return "it copies to and from other devices only" },
 }
 

@@ -1098,7 +1098,7 @@ var Kernels = []ops.Kernel{
 	{
 		Schema: "quantized_decomposed::choose_qparams_per_token_asymmetric.out(Tensor input, ScalarType dtype, *, Tensor(a!) scale_out, Tensor(b!) zero_point_out) -> (Tensor(a!), Tensor(b!))",
 		DTypes: ops.Set(ops.Float32), Out: ops.Set(ops.Float64),
-		Notes: "Scales float64, zero points int64.",
+		Faults: []string{ops.FaultWideScales},
 	},
 	{
 		Schema: "quantized_decomposed::dequantize_per_channel.out(Tensor input, Tensor scales, Tensor? zero_points, int axis, int quant_min, int quant_max, ScalarType dtype, *, ScalarType? out_dtype=None, Tensor(a!) out) -> Tensor(a!)",
@@ -1164,7 +1164,7 @@ var Kernels = []ops.Kernel{
 	{
 		Schema: "quantized_decomposed::quantize_per_channel.out(Tensor input, Tensor scales, Tensor zero_points, int axis, int quant_min, int quant_max, ScalarType dtype, *, Tensor(a!) out) -> Tensor(a!)",
 		DTypes: ops.Set(ops.Float16, ops.Float32, ops.Float64), Out: ops.Set(ops.Uint8, ops.Int8, ops.Int16, ops.Int32, ops.Uint16),
-		Notes: "Scales float64, zero points int64.",
+		Faults: []string{ops.FaultWideScales},
 	},
 	{
 		Schema: "quantized_decomposed::quantize_per_tensor.Tensor_out(Tensor input, Tensor scale, Tensor zero_point, int quant_min, int quant_max, ScalarType dtype, *, Tensor(a!) out) -> Tensor(a!)",
@@ -1178,6 +1178,6 @@ var Kernels = []ops.Kernel{
 	{
 		Schema: "quantized_decomposed::quantize_per_token.out(Tensor input, Tensor scales, Tensor zero_points, int quant_min, int quant_max, ScalarType dtype, *, Tensor(a!) out) -> Tensor(a!)",
 		DTypes: ops.Set(ops.Float16, ops.Float32), Out: ops.Set(ops.Int8),
-		Notes: "Scales float64, zero points int64.",
+		Faults: []string{ops.FaultWideScales},
 	},
 }
