@@ -67,6 +67,7 @@ func Lines(g *ir.Graph) func(n *ir.Node) string {
 	p.brief = true
 	return func(n *ir.Node) string {
 		s.Reset()
+		p.buf = p.buf[:0]
 		p.node(n, 0)
 		p.w.Flush()
 		return strings.Join(strings.Fields(s.String()), " ")
