@@ -27,7 +27,7 @@ func collapseCast(ctx *Context, n *ir.Node) error {
 	src := x
 	for src.Def != nil {
 		in := castOf(src.Def)
-		if in == nil || !holds(src.Type.DType, in.Type.DType) {
+		if in == nil || !holdsAll(src.Type.DType, in.Type.DType) {
 			break
 		}
 		src = in
@@ -57,46 +57,4 @@ func castOf(n *ir.Node) *ir.Value {
 		return nil
 	}
 	return x
-}
-
-// holds tells whether every value of one type is a value of another.
-func holds(wide, narrow ops.DType) bool {
-	if wide.IsComplex() || narrow.IsComplex() || wide == ops.Bool {
-		return wide == narrow
-	}
-	if narrow == ops.Bool {
-		return true
-	}
-	digits := func(d ops.DType) int64 {
-		switch d {
-		case ops.Float64:
-			return 53
-		case ops.Float32:
-			return 24
-		case ops.Float16:
-			return 11
-		case ops.BFloat16:
-			return 8
-		}
-		if !d.IsInt() {
-			return 0
-		}
-		if d.IsSigned() {
-			return 8*d.Size() - 1
-		}
-		return 8 * d.Size()
-	}
-	w, k := digits(wide), digits(narrow)
-	switch {
-	case w == 0 || k == 0:
-		return wide == narrow
-	case wide.IsFloat() && narrow.IsFloat():
-		// The two half types hold other ranges.
-		return wide == narrow || w > k && w >= 24
-	case wide.IsFloat():
-		return w >= k
-	case narrow.IsFloat():
-		return false
-	}
-	return w >= k && (wide.IsSigned() || !narrow.IsSigned())
 }
