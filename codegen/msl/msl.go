@@ -146,7 +146,7 @@ func (c *Chain) places(b *strings.Builder) error {
 	needed := map[int]bool{}
 	first := len(c.Shape)
 	for i, in := range c.Inputs {
-		if in.Dims != nil && len(in.Dims) != 0 && len(in.Dims) != len(c.Shape) {
+		if len(in.Dims) != 0 && len(in.Dims) != len(c.Shape) {
 			return fmt.Errorf("msl: input %d has %d dimensions for a result of %d", i, len(in.Dims), len(c.Shape))
 		}
 		for d, from := range in.Dims {
