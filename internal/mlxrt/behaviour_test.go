@@ -123,6 +123,13 @@ graph @forward(%x: f32[s0] user, %y: f32[s0] user) -> (%3) {
 			t.Errorf("the sum of %v goes to %v", n.A, n.Out)
 		}
 	}},
+	{name: "variances far from zero in half precision", nodes: "Var 1, Std 1", src: `graph @forward(%x: f32[4, 8] user) -> (%3, %5) {
+  %1 = aten.add.Scalar(%x, 100.0): f32[4, 8]
+  %2 = aten._to_copy(%1, dtype=bf16): bf16[4, 8]
+  %3 = aten.var.correction(%2, [1], correction=1.0): bf16[4]
+  %4 = aten._to_copy(%1, dtype=f16): f16[4, 8]
+  %5 = aten.std.correction(%4, [1], correction=0.0): f16[4]
+}`},
 	{name: "rms norm", nodes: "RMSNorm 1, Rsqrt 0", src: `graph @forward(%x: f32[2, 3, 8] user, %w: f32[8] param "w" = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]) -> (%6) {
   %1 = aten.pow.Tensor_Scalar(%x, 2): f32[2, 3, 8]
   %2 = aten.mean.dim(%1, [-1], keepdim=true): f32[2, 3, 1]

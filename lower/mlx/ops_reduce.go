@@ -131,7 +131,7 @@ func reduce(node reduceNode) rule {
 // variance is var and std with any correction.
 func variance(std bool) rule {
 	return func(m *match) emit {
-		x, d := m.in(0), m.out().DType
+		x := m.in(0)
 		axes, keep, ok := m.axes()
 		if !ok {
 			return nil
@@ -148,11 +148,15 @@ func variance(std bool) rule {
 			ddof = 0
 		}
 		return func(b *builder) {
+			// The delegate rounds the mean to the type of its operand: in half precision that alone can be most of the variance.
+			wide := b.inAs(x, ops.Float32)
+			out := b.temp(ops.Float32)
 			if std {
-				b.emit(&mlx.StdNode{X: b.inAs(x, d), Out: b.out(0), Axes: axes, Keepdims: keep, Ddof: int32(ddof)})
-				return
+				b.emit(&mlx.StdNode{X: wide, Out: out, Axes: axes, Keepdims: keep, Ddof: int32(ddof)})
+			} else {
+				b.emit(&mlx.VarNode{X: wide, Out: out, Axes: axes, Keepdims: keep, Ddof: int32(ddof)})
 			}
-			b.emit(&mlx.VarNode{X: b.inAs(x, d), Out: b.out(0), Axes: axes, Keepdims: keep, Ddof: int32(ddof)})
+			b.finally(0, out)
 		}
 	}
 }
