@@ -349,8 +349,13 @@ func runtimeDiag(path string, err error) error {
 		d.Try = "the runtime lacks kernels: " + strings.Join(e.Missing, ", ")
 	case strings.Contains(e.Error(), "external_data_map"):
 		d.Try = "its weights are in a file of their own: give that with --external-weights FILE.ptd"
+	case e.Name == etrt.NotFound && e.Stage == "load method" && !strings.Contains(e.Error(), "is not registered"):
+		d.Try = "its weights are not in the files that were given: give the file that was written with it, with --external-weights FILE.ptd"
 	case strings.Contains(e.Error(), "maximum capacity"):
 		d.Try = "an input is larger than the program keeps memory for: compile again with --dim NAME=MIN..MAX; lathe inspect of the model names its sizes"
+	case e.ExitInfo != "" && strings.HasPrefix(e.Stage, "method "):
+		// A delegate that looks for its weights where no file was given ends so.
+		d.Try = "if its weights are in a file of their own, give that with --external-weights FILE.ptd"
 	case e.Name == etrt.NotFound && e.Stage == "load method":
 		d.Code = codeNoDelegate
 		d.Try = "this runtime was built without the program's delegate: run the program where it is, or the model in the reference engine"
