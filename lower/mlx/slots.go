@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"sort"
 
 	"github.com/lathe-ml/lathe/codegen/fb/mlx"
@@ -92,6 +93,7 @@ func (s *span) touch(at int) {
 // finish drops what nobody reads, gives every tensor and value its slot and makes the graph.
 func (b *builder) finish() (*mlx.MLXGraph, []partition.Named, error) {
 	outputs := b.outputs()
+	b.joinTransposes(outputs)
 	b.sweep(outputs)
 	b.dropChains()
 
@@ -344,6 +346,59 @@ func (b *builder) outputs() []output {
 		outs = append(outs, output{vid: vid.Idx})
 	}
 	return outs
+}
+
+// joinTransposes makes one of two transpositions in a row, as those behind a convolution and of the model, where nobody else
+// reads what lies between.
+func (b *builder) joinTransposes(outputs []output) {
+	reads, writes := map[*tensor]int{}, map[*tensor]int{}
+	for _, c := range append([]*chain{b.init}, b.chains...) {
+		for _, op := range c.ops {
+			b.each(op, func(t *mlx.Tid, write bool) {
+				if x := b.resolve(t.Idx); write {
+					writes[x]++
+				} else {
+					reads[x]++
+				}
+			})
+		}
+	}
+	for _, o := range outputs {
+		if o.t != nil {
+			reads[o.t]++
+		}
+	}
+	for _, c := range b.chains {
+		made, wrote := map[*tensor]int{}, map[*tensor]int{} // by which instruction of the chain
+		for i, op := range c.ops {
+			if len(chainsOf(op)) > 0 {
+				clear(made) // its chains may write
+			}
+			if t, ok := op.(*mlx.TransposeNode); ok {
+				x := b.resolve(t.X.Idx)
+				if at, ok := made[x]; ok && reads[x] == 1 {
+					first := c.ops[at].(*mlx.TransposeNode)
+					if w, ok := wrote[b.resolve(first.X.Idx)]; !ok || w < at {
+						perm := make([]int32, len(t.Perm))
+						for k, d := range t.Perm {
+							perm[k] = first.Perm[d]
+						}
+						t.X, t.Perm = first.X, perm
+						c.ops[at] = nil
+					}
+				}
+				if out := b.resolve(t.Out.Idx); out.kind == kindTemp && writes[out] == 1 {
+					made[out] = i
+				}
+			}
+			b.each(op, func(t *mlx.Tid, write bool) {
+				if write {
+					wrote[b.resolve(t.Idx)] = i
+				}
+			})
+		}
+		c.ops = slices.DeleteFunc(c.ops, func(op mlx.OpNode) bool { return op == nil })
+	}
 }
 
 // sweep drops instructions whose results nobody reads.
