@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"math"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -13,6 +12,7 @@ import (
 	"github.com/lathe-ml/lathe"
 	"github.com/lathe-ml/lathe/internal/etrt"
 	"github.com/lathe-ml/lathe/internal/mlxrt"
+	"github.com/lathe-ml/lathe/internal/needs"
 )
 
 // A kernel is begun, filled in, and serves the operator in a compile; without it the operator has no way to run.
@@ -55,12 +55,8 @@ func TestKernels(t *testing.T) {
 // thread. Its threads take a row each, it reads a setting and writes two results of different types.
 func TestKernelRuns(t *testing.T) {
 	rt, err := mlxrt.Open()
-	if err != nil {
-		t.Skip("SKIPPED, needs MLX: ", err)
-	}
-	if _, err := exec.LookPath("c++"); err != nil {
-		t.Skip("SKIPPED, needs a C++ compiler: ", err)
-	}
+	needs.Installed(t, "MLX", err)
+	needs.Compiler(t)
 	dir := t.TempDir()
 	kernels := filepath.Join(dir, "kernels")
 	names, err := lathe.KernelStub("aten.cummax", kernels)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/lathe-ml/lathe/internal/etrt/ettest"
+	"github.com/lathe-ml/lathe/internal/needs"
 	"github.com/lathe-ml/lathe/interp"
 	"github.com/lathe-ml/lathe/ir"
 	"github.com/lathe-ml/lathe/ir/op"
@@ -37,12 +38,7 @@ func openJudge(t *testing.T, backend string) *Judge {
 	t.Helper()
 	ettest.Open(t)
 	j, err := OpenJudge(backend)
-	if err != nil {
-		if os.Getenv("CI") != "" {
-			t.Fatal(err)
-		}
-		t.Skip("SKIPPED, needs what runs programs for "+backend+": ", err)
-	}
+	needs.Installed(t, "what runs programs for "+backend, err)
 	return j
 }
 

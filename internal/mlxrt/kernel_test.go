@@ -16,6 +16,7 @@ import (
 	fbmlx "github.com/lathe-ml/lathe/codegen/fb/mlx"
 	"github.com/lathe-ml/lathe/codegen/mlxpayload"
 	"github.com/lathe-ml/lathe/codegen/msl"
+	"github.com/lathe-ml/lathe/internal/needs"
 	"github.com/lathe-ml/lathe/interp"
 	"github.com/lathe-ml/lathe/ir"
 	lower "github.com/lathe-ml/lathe/lower/mlx"
@@ -67,10 +68,7 @@ func payloadOf(t *testing.T, g *ir.Graph, b lower.Backend) *fbmlx.MLXGraph {
 
 // A chain of element-wise operators becomes one kernel, whose source, run thread by thread, gives what the interpreter gives.
 func TestChainKernels(t *testing.T) {
-	cxx, err := exec.LookPath("c++")
-	if err != nil {
-		t.Skip("SKIPPED, needs a C++ compiler: ", err)
-	}
+	cxx := needs.Compiler(t)
 	for i, body := range []string{
 		`  %1 = aten.mul.Tensor(%x, %y): f32[6, 5]
   %2 = aten.sigmoid(%1): f32[6, 5]
@@ -263,10 +261,7 @@ func TestChainPrograms(t *testing.T) {
 
 // A kernel of an engineer's stands for an operator that nothing else computes.
 func TestOwnKernel(t *testing.T) {
-	cxx, err := exec.LookPath("c++")
-	if err != nil {
-		t.Skip("SKIPPED, needs a C++ compiler: ", err)
-	}
+	cxx := needs.Compiler(t)
 	dir := t.TempDir()
 	m := &msl.Manifest{
 		Op: "aten.sinc.default", Inputs: []msl.Param{{Name: "self", Types: []string{"float32"}}}, Outputs: []msl.Param{{Name: "out"}},

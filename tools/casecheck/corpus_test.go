@@ -16,8 +16,9 @@ import (
 	"testing"
 
 	"github.com/lathe-ml/lathe"
-	"github.com/lathe-ml/lathe/internal/etrt"
+	"github.com/lathe-ml/lathe/internal/etrt/ettest"
 	"github.com/lathe-ml/lathe/internal/mlxrt"
+	"github.com/lathe-ml/lathe/internal/needs"
 	"github.com/lathe-ml/lathe/tools/oracle/cases"
 )
 
@@ -78,14 +79,11 @@ func TestOperatorCorpus(t *testing.T) {
 			var rt runtimes
 			var err error
 			if b.name != reference {
-				if rt.et, err = etrt.Open(); err != nil {
-					t.Skip("SKIPPED, needs the runtime: ", err)
-				}
+				rt.et = ettest.Open(t)
 			}
 			if b.name == "mlx" {
-				if rt.mlx, err = mlxrt.Open(); err != nil {
-					t.Skip("SKIPPED, needs MLX: ", err)
-				}
+				rt.mlx, err = mlxrt.Open()
+				needs.Installed(t, "MLX", err)
 			}
 			var names []string
 			for i, n := range all {
@@ -148,9 +146,7 @@ func TestRowsOfMLX(t *testing.T) {
 				t.Errorf("%d regions, outside: %v", len(rep.Regions), rep.Outside)
 			}
 			rt, err := mlxrt.Open()
-			if err != nil {
-				t.Skip("SKIPPED, needs MLX: ", err)
-			}
+			needs.Installed(t, "MLX", err)
 			if err := cs.CheckWith(func() (cases.Program, error) { return rt.Load(t.Context(), out) }); err != nil {
 				t.Error(err)
 			}

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lathe-ml/lathe/internal/etrt"
+	"github.com/lathe-ml/lathe/internal/etrt/ettest"
 	"github.com/lathe-ml/lathe/tools/oracle/cases"
 )
 
@@ -30,10 +30,7 @@ func TestVersions(t *testing.T) {
 		t.Run(b, func(t *testing.T) {
 			var rt runtimes
 			if b != reference {
-				var err error
-				if rt.et, err = etrt.Open(); err != nil {
-					t.Skip("SKIPPED, needs the runtime: ", err)
-				}
+				rt.et = ettest.Open(t)
 			}
 			right := 0
 			for i, r := range replay(t.Context(), rt, config{root: root}, names, b, t.TempDir()) {

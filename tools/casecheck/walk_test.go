@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/lathe-ml/lathe/internal/etrt"
+	"github.com/lathe-ml/lathe/internal/etrt/ettest"
 	"github.com/lathe-ml/lathe/ir"
 	"github.com/lathe-ml/lathe/ir/op"
 	"github.com/lathe-ml/lathe/ops"
@@ -39,9 +39,7 @@ func TestEveryArgument(t *testing.T) {
 		t.Run(b.name, func(t *testing.T) {
 			var rt runtimes
 			if b.name != reference {
-				if rt.et, err = etrt.Open(); err != nil {
-					t.Skip("SKIPPED, needs the runtime: ", err)
-				}
+				rt.et = ettest.Open(t)
 			}
 			counts := map[string]int{}
 			for i, r := range replay(t.Context(), rt, config{root: root}, names, b.name, t.TempDir()) {

@@ -2,10 +2,10 @@
 package ettest
 
 import (
-	"os"
 	"testing"
 
 	"github.com/lathe-ml/lathe/internal/etrt"
+	"github.com/lathe-ml/lathe/internal/needs"
 )
 
 // Open returns the runtime. Without one the test is skipped, saying so; under CI that is a failure, for a check that
@@ -13,11 +13,6 @@ import (
 func Open(tb testing.TB) *etrt.Runtime {
 	tb.Helper()
 	rt, err := etrt.Open()
-	if err != nil {
-		if os.Getenv("CI") != "" {
-			tb.Fatal(err)
-		}
-		tb.Skip("SKIPPED, needs the runtime: ", err)
-	}
+	needs.Installed(tb, "the runtime", err)
 	return rt
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/lathe-ml/lathe/codegen/pte"
 	"github.com/lathe-ml/lathe/internal/etrt"
+	"github.com/lathe-ml/lathe/internal/etrt/ettest"
 	"github.com/lathe-ml/lathe/ir"
 	"github.com/lathe-ml/lathe/ir/op"
 	"github.com/lathe-ml/lathe/ir/sym"
@@ -209,13 +210,7 @@ func compile(ctx context.Context, g *ir.Graph, path string) (int, error) {
 }
 
 func TestCorpus(t *testing.T) {
-	rt, err := etrt.Open()
-	if errors.Is(err, etrt.ErrNotBuilt) {
-		t.Skip(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	rt := ettest.Open(t)
 	f, err := os.Open(corpus)
 	if err != nil {
 		t.Fatal(err)
