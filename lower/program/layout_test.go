@@ -5,13 +5,11 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/lathe-ml/lathe/codegen/pte"
 	"github.com/lathe-ml/lathe/internal/etrt"
-	"github.com/lathe-ml/lathe/internal/etrt/ettest"
 	"github.com/lathe-ml/lathe/interp"
 	"github.com/lathe-ml/lathe/ir"
 	"github.com/lathe-ml/lathe/ir/text"
@@ -56,7 +54,6 @@ func TestKeptLayouts(t *testing.T) {
 			t.Errorf("no case for %s", k)
 		}
 	}
-	rt := ettest.Open(t)
 	for name, line := range layoutCases {
 		t.Run(name, func(t *testing.T) {
 			src := `graph @forward(%x: ` + clInput + ` user, %w: f32[2, 3, 3, 3] user, %wt: f32[3, 2, 3, 3] user, %wg: f32[3, 1, 2, 2] user, %b: f32[2] user, %v: f32[3] user, %c: f32[3] user) -> (%r) {
@@ -64,7 +61,7 @@ func TestKeptLayouts(t *testing.T) {
   %p = aten.exp.default(%x): ` + plain + `
   ` + line + `
 }`
-			code, want, got := runLayout(t, rt, src)
+			code, want, got := runLayout(t, src)
 			if got != want {
 				t.Errorf("%s, want %s", got, want)
 			}
@@ -77,7 +74,6 @@ func TestKeptLayouts(t *testing.T) {
 
 // Where keeping a layout makes more copies than undoing it at once, or larger ones, or a kernel does not take it, it is undone at once.
 func TestLayoutsNotKept(t *testing.T) {
-	rt := ettest.Open(t)
 	for name, body := range map[string]string{
 		"two results": `%1 = aten.relu.default(%x): ` + plain + `
   %2 = aten.neg.default(%1): ` + plain,
@@ -100,7 +96,7 @@ func TestLayoutsNotKept(t *testing.T) {
 			src := `graph @forward(%x: ` + clInput + ` user, %w: f32[8, 3, 1, 1] user, %y: ` + plain + ` user) -> (` + ret + `) {
   ` + body + `
 }`
-			code, want, got := runLayout(t, rt, src)
+			code, want, got := runLayout(t, src)
 			if got != want {
 				t.Errorf("%s, want %s", got, want)
 			}
@@ -112,7 +108,7 @@ func TestLayoutsNotKept(t *testing.T) {
 }
 
 // runLayout runs a program in the interpreter and in the runtime, where inputs lie as their types say, and gives the calls.
-func runLayout(t *testing.T, rt *etrt.Runtime, src string) (code []string, want, got string) {
+func runLayout(t *testing.T, src string) (code []string, want, got string) {
 	t.Helper()
 	ctx := context.Background()
 	g, err := text.Parse(src, text.Options{})
@@ -163,15 +159,7 @@ func runLayout(t *testing.T, rt *etrt.Runtime, src string) (code []string, want,
 			code = append(code, m.Operators[c.Op].Name+"."+m.Operators[c.Op].Overload)
 		}
 	}
-	path := filepath.Join(t.TempDir(), "p.pte")
-	if err := pte.WriteFile(ctx, path, res.Program, pte.Options{}); err != nil {
-		t.Fatal(err)
-	}
-	run, err := rt.Load(ctx, path, etrt.WithPoison())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer run.Close()
+	run := load(t, res.Program)
 	outs, err := run.Run("forward", feed)
 	if err != nil {
 		t.Fatal(err)

@@ -346,6 +346,22 @@ func instructions(most int) func(p *pte.Plan) string {
 	}
 }
 
+// load opens a program in the runtime, its memory poisoned, until the test ends.
+func load(t *testing.T, p *pte.Program) *etrt.Program {
+	t.Helper()
+	rt := ettest.Open(t)
+	path := filepath.Join(t.TempDir(), "p.pte")
+	if err := pte.WriteFile(t.Context(), path, p, pte.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	run, err := rt.Load(context.Background(), path, etrt.WithPoison())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { run.Close() })
+	return run
+}
+
 func TestPrograms(t *testing.T) {
 	for _, c := range programs {
 		t.Run(c.name, func(t *testing.T) {
@@ -363,16 +379,7 @@ func TestPrograms(t *testing.T) {
 					t.Error(why)
 				}
 			}
-			path := filepath.Join(t.TempDir(), "p.pte")
-			if err := pte.WriteFile(context.Background(), path, p, pte.Options{}); err != nil {
-				t.Fatal(err)
-			}
-			rt := ettest.Open(t)
-			run, err := rt.Load(context.Background(), path, etrt.WithPoison())
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer run.Close()
+			run := load(t, p)
 			for i, call := range c.calls {
 				outs, err := run.Run("forward", call.in)
 				if err != nil {
@@ -453,15 +460,7 @@ graph @set(%n: f32[2] buffer "n" = [1.0, 2.0], %own: f32[2] buffer "own" = [1.0,
 			t.Errorf("method %s has %v in the shared memory of %v", plan.Name, in, plan.BufferSizes)
 		}
 	}
-	path := filepath.Join(t.TempDir(), "p.pte")
-	if err := pte.WriteFile(context.Background(), path, res.Program, pte.Options{}); err != nil {
-		t.Fatal(err)
-	}
-	run, err := ettest.Open(t).Load(context.Background(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer run.Close()
+	run := load(t, res.Program)
 	for method, want := range map[string]string{"get": "float32[2](4 6)", "set": "float32[2](9 16)"} {
 		outs, err := run.Run(method, []etrt.Value{f32([]int64{2}, 3, 4)})
 		if err != nil {
@@ -555,15 +554,7 @@ func TestCallersInputs(t *testing.T) {
 	if n := res.Methods[0].Planned; n > 64 {
 		t.Errorf("%d bytes are planned", n)
 	}
-	path := filepath.Join(t.TempDir(), "p.pte")
-	if err := pte.WriteFile(context.Background(), path, res.Program, pte.Options{}); err != nil {
-		t.Fatal(err)
-	}
-	run, err := ettest.Open(t).Load(context.Background(), path, etrt.WithPoison())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer run.Close()
+	run := load(t, res.Program)
 	for call := range 2 {
 		cache := make([]float32, 128)
 		cache[0] = float32(call)

@@ -1,13 +1,9 @@
 package program_test
 
 import (
-	"context"
-	"path/filepath"
 	"testing"
 
-	"github.com/lathe-ml/lathe/codegen/pte"
 	"github.com/lathe-ml/lathe/internal/etrt"
-	"github.com/lathe-ml/lathe/internal/etrt/ettest"
 	"github.com/lathe-ml/lathe/ir"
 	"github.com/lathe-ml/lathe/ir/text"
 	"github.com/lathe-ml/lathe/lower/program"
@@ -38,15 +34,7 @@ graph @forward(%x: f32[s0, s1] user) -> (%2) {
 	if len(m.Assumed) != 2 || m.Assumed[0] != want[0] || m.Assumed[1] != want[1] {
 		t.Errorf("assumed %v, want %v", m.Assumed, want)
 	}
-	path := filepath.Join(t.TempDir(), "p.pte")
-	if err := pte.WriteFile(context.Background(), path, res.Program, pte.Options{}); err != nil {
-		t.Fatal(err)
-	}
-	run, err := ettest.Open(t).Load(context.Background(), path, etrt.WithPoison())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer run.Close()
+	run := load(t, res.Program)
 	for _, c := range []struct {
 		rows, cols int64
 		ok         bool
@@ -113,15 +101,7 @@ func TestBatchNormInPlace(t *testing.T) {
 			if n, want := res.Methods[0].Planned, c.bytes+2*16; n != want {
 				t.Errorf("%d bytes are planned, want %d", n, want)
 			}
-			path := filepath.Join(t.TempDir(), "p.pte")
-			if err := pte.WriteFile(context.Background(), path, res.Program, pte.Options{}); err != nil {
-				t.Fatal(err)
-			}
-			run, err := ettest.Open(t).Load(context.Background(), path, etrt.WithPoison())
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer run.Close()
+			run := load(t, res.Program)
 			x := []float32{-1, 1, 2, 3, 4, 5, 6, 7, 8, 9, -10, 11, 12, 13, 14, 15}
 			relu, y := make([]float32, 16), make([]float32, 16)
 			for i := range x {

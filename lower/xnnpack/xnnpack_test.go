@@ -2,101 +2,24 @@ package xnnpack
 
 import (
 	"bytes"
-	"context"
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
 
-	"golang.org/x/tools/txtar"
-
 	"github.com/lathe-ml/lathe/codegen/fb/xnnpack"
 	"github.com/lathe-ml/lathe/codegen/xnnpayload"
 	"github.com/lathe-ml/lathe/ir"
-	"github.com/lathe-ml/lathe/ir/text"
-	"github.com/lathe-ml/lathe/lower/program"
+	"github.com/lathe-ml/lathe/lower/lowertest"
 	"github.com/lathe-ml/lathe/partition"
-	"github.com/lathe-ml/lathe/passes"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
-
-// prepare runs the passes and divides the graph.
 func prepare(t *testing.T, src string) (*ir.Graph, *partition.Report) {
 	t.Helper()
-	g, err := text.Parse(src, text.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	legal := func(n *ir.Node) *ir.Diag {
-		if _, why := plan(n); why == nil {
-			return nil
-		}
-		return program.Legal(n)
-	}
-	if err := Pipeline().Run(&passes.Context{Target: Name, Legal: legal, Hooks: []passes.Hook{passes.VerifyHook()}}, g); err != nil {
-		t.Fatal(err)
-	}
-	rep, err := partition.Partition(context.Background(), g, Backend{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return g, rep
+	return lowertest.Divide(t, Backend{}, src)
 }
 
-// TestGolden divides and lowers the graphs in testdata and compares the reports and the payloads as text.
-func TestGolden(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txtar")
-	if err != nil || len(files) == 0 {
-		t.Fatal("no golden files", err)
-	}
-	for _, f := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(f), ".txtar"), func(t *testing.T) {
-			ar, err := txtar.ParseFile(f)
-			if err != nil {
-				t.Fatal(err)
-			}
-			_, rep := prepare(t, string(ar.Files[0].Data))
-			got := &txtar.Archive{Comment: ar.Comment, Files: []txtar.File{ar.Files[0]}}
-			var b bytes.Buffer
-			for _, o := range rep.Outside {
-				fmt.Fprintf(&b, "outside: %s: %s\n", o.Node.OpName(), o.Why.Msg)
-			}
-			for i, r := range rep.Regions {
-				fmt.Fprintf(&b, "region %d:", i)
-				for n := range r.Graph.Nodes() {
-					fmt.Fprintf(&b, " %s", n.OpName())
-				}
-				b.WriteByte('\n')
-				for _, e := range r.Ends {
-					fmt.Fprintf(&b, "  ends at %s: %s\n", e.Node.OpName(), e.Why.Msg)
-				}
-			}
-			got.Files = append(got.Files, txtar.File{Name: "report", Data: bytes.Clone(b.Bytes())})
-			b.Reset()
-			for _, r := range rep.Regions {
-				dump(t, &b, r.Node.Attr.(*partition.Lowered))
-			}
-			got.Files = append(got.Files, txtar.File{Name: "payload", Data: b.Bytes()})
-			want, err := os.ReadFile(f)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if *update {
-				if err := os.WriteFile(f, txtar.Format(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-				return
-			}
-			if s := txtar.Format(got); !bytes.Equal(s, want) {
-				t.Errorf("got\n%s\nwant\n%s", s, want)
-			}
-		})
-	}
-}
+func TestGolden(t *testing.T) { lowertest.Golden(t, Backend{}, dump) }
 
 // dump writes a payload as text: values with their shapes and data, then nodes.
 func dump(t *testing.T, b *bytes.Buffer, low *partition.Lowered) {
