@@ -23,7 +23,7 @@ func legal(n *ir.Node) *ir.Diag {
 }
 
 // TestPipeline takes the handed programs through the portable pipeline and interprets what comes out. LATHE_JUDGE selects
-// cases by a part of their name or by a tag ("tag:spine"); without it the test is skipped, as it takes minutes.
+// cases by a part of their name ("/" has them all) or by a tag ("tag:spine"); without it the test is skipped.
 func TestPipeline(t *testing.T) {
 	pick := os.Getenv("LATHE_JUDGE")
 	if pick == "" {
